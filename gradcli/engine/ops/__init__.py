@@ -1,5 +1,9 @@
-"""Operations by family. Each has a forward on arrays and a rule on Tensors, so that every order of derivative follows.
+"""Operations by family: a forward on NumPy arrays, and a backward rule (a `Node`) written with tensor operations.
 
-A rule returns one cotangent for each edge of its node. It may leave axes that were broadcast: the backward pass sums a
-cotangent down to the shape of what it belongs to, and casts it to its type.
+A rule made of tensor operations can be recorded in its turn, so derivatives of every order follow from it. It returns
+one cotangent for each input of its node. Axes that were broadcast may be left in: the backward pass sums a cotangent to
+the shape of its input, and casts it to the input's element type.
+
+Operations with a `dim` also take NumPy's names `axis` and `keepdims`. Unless a function says otherwise, its semantics,
+its name of the node and its errors are those of the function of this name in `torch`.
 """

@@ -1,4 +1,4 @@
-"""Activations: those with a rule of their own, and those made of other operations."""
+"""Activation functions, elementwise, and the softmax family along an axis."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import in_place
+from gradcli.engine.ops.comparison import where
 from gradcli.engine.ops.generic import exp, total, values, without
 from gradcli.engine.ops.operands import axis, numpy_names, refuse_kinds, require_one_dtype
 from gradcli.engine.recording import record
@@ -16,7 +17,7 @@ from gradcli.engine.tensor import Tensor, from_array
 
 
 class ReluBackward0(Node):
-    """The cotangent where the result is positive; 0 at 0."""
+    """The cotangent where the result is positive, else 0 (also at 0)."""
 
     _on_arrays = True
     _saved_names = ("result",)
@@ -26,7 +27,7 @@ class ReluBackward0(Node):
 
 
 class LeakyReluBackward0(Node):
-    """The cotangent where the input is positive, a part of it elsewhere."""
+    """The cotangent where x > 0, negative_slope times it elsewhere (also at 0)."""
 
     _saved_names = ("self",)
     _constant_names = ("negative_slope",)
@@ -38,7 +39,7 @@ class LeakyReluBackward0(Node):
 
 
 class EluBackward0(Node):
-    """scale g above 0; below it the slope of scale alpha (exp(k x) - 1)."""
+    """d = scale dx where x > 0, else scale alpha k exp(k x) dx, with k = input_scale."""
 
     _saved_names = ("self",)
     alpha: float
@@ -53,7 +54,7 @@ class EluBackward0(Node):
 
 
 class SoftplusBackward0(Node):
-    """d softplus = sigmoid(beta x) dx, and dx where it is taken as linear."""
+    """d softplus = sigmoid(beta x) dx, and dx where beta x > threshold."""
 
     _saved_names = ("self",)
     beta: float
@@ -76,7 +77,7 @@ class LogSigmoidBackward0(Node):
 
 
 class SiluBackward0(Node):
-    """d(x s) = s (1 + x (1 - s)) dx, s the sigmoid of x."""
+    """d(x s) = s (1 + x (1 - s)) dx, with s = sigmoid(x)."""
 
     _saved_names = ("self",)
 
@@ -87,7 +88,7 @@ class SiluBackward0(Node):
 
 
 class GeluBackward0(Node):
-    """d(x Phi(x)) = (Phi(x) + x phi(x)) dx, Phi and phi of the normal distribution."""
+    """d(x Phi(x)) = (Phi(x) + x phi(x)) dx, with the standard normal distribution function Phi and its density phi."""
 
     _saved_names = ("self",)
 
@@ -98,7 +99,7 @@ class GeluBackward0(Node):
 
 
 class HardtanhBackward0(Node):
-    """The cotangent strictly between the limits."""
+    """The cotangent strictly between the limits, 0 on them and outside."""
 
     _saved_names = ("self",)
     low: float
@@ -124,7 +125,7 @@ class SoftmaxBackward0(Node):
 
 
 class LogSoftmaxBackward0(Node):
-    """d log softmax_i = dx_i - sum_j y_j dx_j, y the softmax."""
+    """d log softmax_i = dx_i - sum_j y_j dx_j, with y the softmax."""
 
     _saved_names = ("result",)
     _constant_names = ("dim",)
@@ -146,7 +147,12 @@ def _normal(x: Tensor) -> Tensor:
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return the positive part; its gradient at 0 is 0."""
+    """Return max(x, 0); the gradient at 0 is 0.
+
+    Raises:
+        RuntimeError: the tensor is boolean.
+        NotImplementedError: it is complex.
+    """
     if inplace:
         return input.relu_()
     refuse_kinds("relu", input._data, "c")
@@ -156,7 +162,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """Return x, below 0 times a slope."""
+    """Return x where x > 0, else negative_slope * x."""
     if inplace:
         return in_place(input, leaky_relu, negative_slope)
     x = input._data
@@ -172,14 +178,14 @@ def _elu(input: Tensor, alpha: float, scale: float = 1.0, input_scale: float = 1
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """Return x, below 0 alpha (exp(x) - 1)."""
+    """Return x where x > 0, else alpha (exp(x) - 1) (Clevert et al., arXiv 1511.07289)."""
     if inplace:
         return in_place(input, elu, alpha)
     return _elu(input, alpha)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return the self-normalising ELU (Klambauer et al., arXiv 1706.02515)."""
+    """Return scale * elu(x, alpha) with the constants of Klambauer et al., arXiv 1706.02515."""
     if inplace:
         return in_place(input, selu)
     result: Tensor = _elu(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
@@ -187,7 +193,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """Return x, below 0 alpha (exp(x / alpha) - 1)."""
+    """Return x where x > 0, else alpha (exp(x / alpha) - 1) (Barron, arXiv 1704.07483)."""
     if inplace:
         return in_place(input, celu, alpha)
     result: Tensor = _elu(input, alpha, 1.0, 1.0 / alpha)
@@ -195,7 +201,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """Return log(1 + exp(beta x)) / beta, taken as x where beta x is above the threshold."""
+    """Return log(1 + exp(beta x)) / beta, and x where beta x > threshold."""
     scaled = input._data * input._data.dtype.type(beta)
     array = np.where(scaled > threshold, input._data, np.logaddexp(0, scaled) / beta).astype(input._data.dtype)
     return record(SoftplusBackward0, array, (input,), (input,), beta=beta, threshold=threshold)
@@ -208,7 +214,7 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return x sigmoid(x)."""
+    """Return x sigmoid(x), also called swish."""
     if inplace:
         return in_place(input, silu)
     result: Tensor = record(SiluBackward0, input._data * input.detach().sigmoid()._data, (input,), (input,))
@@ -216,7 +222,12 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """Return x Phi(x), Phi the normal distribution function, or its approximation by "tanh"."""
+    """Return x Phi(x), with the standard normal distribution function Phi (Hendrycks and Gimpel, arXiv 1606.08415).
+
+    Args:
+        input: x.
+        approximate: "none" or "tanh": 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+    """
     if approximate == "tanh":
         inner = (input + input**3 * 0.044715) * math.sqrt(2 / math.pi)
         return input * 0.5 * (inner.tanh() + 1)
@@ -232,7 +243,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """Return x kept between two limits; the gradient on them is 0."""
+    """Return x clamped to [min_val, max_val]; the gradient at the limits is 0 (of `clamp`, it is 1)."""
     if inplace:
         return in_place(input, hardtanh, min_val, max_val)
     array = np.clip(input._data, min_val, max_val)
@@ -241,13 +252,13 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return x kept between 0 and 6."""
+    """Return x clamped to [0, 6]; the gradient at the limits is 0."""
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
 @numpy_names
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Return exp(x) / sum(exp(x)) along an axis."""
+    """Return exp(x) / sum(exp(x)) along an axis, without overflow; cast to `dtype` first if given."""
     source = input if dtype is None else input.to(dtype)
     refuse_kinds("softmax", source._data, "biuc")
     x = source._data
@@ -260,7 +271,7 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 
 @numpy_names
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Return the logarithm of the softmax along an axis, without overflow."""
+    """Return log(softmax(x)) along an axis, without overflow; cast to `dtype` first if given."""
     source = input if dtype is None else input.to(dtype)
     refuse_kinds("log_softmax", source._data, "biuc")
     x = source._data
@@ -273,7 +284,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 
 
 def softmin(input: Tensor, dim: int) -> Tensor:
-    """Return the softmax of -x."""
+    """Return softmax(-x) along an axis."""
     return softmax(-input, dim)
 
 
@@ -288,14 +299,29 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """Return x, below 0 times a learned slope (one, or one for each index of the second axis)."""
+    """Return x where x > 0, else weight * x.
+
+    Args:
+        input: x: [N, C, ...], or any shape for a single weight.
+        weight: one slope, or C slopes.
+    """
     require_one_dtype("prelu", input, weight)
     if weight._data.size != 1 and input._data.ndim > 1:
         weight = weight.reshape([1, -1] + [1] * (input._data.ndim - 2))
-    return input.clamp(min=0) + weight * input.clamp(max=0)
+    positive = input > 0
+    result: Tensor = where(positive, input, weight * input.masked_fill(positive, 0))
+    return result
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """Return the first half of an axis times the sigmoid of the second."""
+    """Return the first half of an axis times the sigmoid of the second (Dauphin et al., arXiv 1612.08083).
+
+    Raises:
+        RuntimeError: the axis has an odd length.
+    """
+    place = axis(dim, input._data.ndim)
+    size = input._data.shape[place] if input._data.ndim else 1
+    if size % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {place} is size {size}")
     first, second = input.chunk(2, dim)
     return first * second.sigmoid()

@@ -1,4 +1,4 @@
-"""Sums, products, powers and what is made of them."""
+"""Sums, products, quotients and powers, with broadcasting and type promotion."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SubBackward0(Node):
 
 
 class RsubBackward1(Node):
-    """d(number - x) = -dx."""
+    """d(c - x) = -dx for a number c."""
 
     _on_arrays = True
 
@@ -70,7 +70,7 @@ class MulBackward0(Node):
 
 
 class DivBackward2(Node):
-    """A rounded quotient is piecewise constant: its gradient is zero."""
+    """A rounded quotient is piecewise constant: both gradients are 0."""
 
     def _vjp(self, g: Tensor) -> Any:
         nothing = g * 0
@@ -99,7 +99,7 @@ class NegBackward0(Node):
 
 
 class PowBackward0(Node):
-    """d(x^n) = n x^(n-1) dx for a number n; zero for n = 0, also at x = 0."""
+    """d(x^n) = n x^(n-1) dx for a number n; 0 everywhere for n = 0."""
 
     _on_arrays = True
     _saved_names = ("self",)
@@ -117,7 +117,7 @@ class PowBackward0(Node):
 
 
 class PowBackward1(Node):
-    """d(x^y) = y x^(y-1) dx + x^y ln(x) dy, the first zero where y = 0, the second where x = 0 and y >= 0."""
+    """d(x^y) = y x^(y-1) dx + x^y ln(x) dy; the first is 0 where y = 0, the second where x = 0 and y >= 0."""
 
     _saved_names = ("self", "exponent", "result")
 
@@ -133,7 +133,7 @@ class PowBackward1(Node):
 
 
 class PowBackward2(Node):
-    """d(number^y) = number^y ln(number) dy."""
+    """d(c^y) = c^y ln(c) dy for a number c; 0 for c = 0."""
 
     _saved_names = ("result",)
     base: Any
@@ -157,7 +157,7 @@ class ReciprocalBackward0(Node):
 
 
 class RemainderBackward0(Node):
-    """d(x mod number) = dx."""
+    """d(x mod c) = dx for a number c."""
 
     def _vjp(self, g: Tensor) -> Any:
         return g
@@ -174,7 +174,7 @@ class RemainderBackward1(Node):
 
 
 class FmodBackward0(Node):
-    """d fmod(x, number) = dx."""
+    """d fmod(x, c) = dx for a number c."""
 
     def _vjp(self, g: Tensor) -> Any:
         return g
@@ -191,7 +191,7 @@ class FmodBackward1(Node):
 
 
 def add(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
-    """Return input + alpha * other."""
+    """Return input + alpha * other; of two booleans, whether one is True."""
     first, second, x, y = both(input, other)
     if alpha == 1:
         return record(AddBackward0, np.logical_or(x, y) if x.dtype.kind == "b" else x + y, (first, second))
@@ -227,7 +227,13 @@ def mul(input: Operand, other: Operand) -> Tensor:
 
 
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
-    """Return input / other, or with `rounding_mode` "floor" or "trunc" the rounded quotient, which has no gradient.
+    """Return input / other; integers are divided in the default floating point type.
+
+    Args:
+        input: the dividend.
+        other: the divisor.
+        rounding_mode: None, "floor" (towards minus infinity) or "trunc" (towards 0). A rounded quotient keeps the type
+            of its operands, and its gradient is 0.
 
     Raises:
         RuntimeError: another rounding mode.
@@ -254,18 +260,21 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
 def _trunc_divide(first: Operand, second: Operand) -> Tensor:
     x, y = pair(first, second)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return record(Node, np.trunc(x / y).astype(x.dtype), ())
+        if x.dtype.kind not in "iu":
+            return record(Node, np.trunc(x / y).astype(x.dtype), ())
+        quotient = np.floor_divide(x, y)  # a float64 quotient would round large integers
+        return record(Node, quotient + ((quotient < 0) & (quotient * y != x)).astype(x.dtype), ())
 
 
 def floor_divide(input: Operand, other: Operand) -> Tensor:
-    """Return the quotient rounded down; it has no gradient."""
+    """Return the quotient rounded towards minus infinity; it is not recorded."""
     x, y = pair(input, other)
     with np.errstate(divide="ignore", invalid="ignore"):
         return record(Node, applied("floor_divide", np.floor_divide, x, y), ())
 
 
 def remainder(input: Operand, other: Operand) -> Tensor:
-    """Return input modulo other, with the sign of `other`."""
+    """Return the remainder of input / other, with the sign of `other`, as Python's %."""
     first, second, x, y = both(input, other)
     with np.errstate(divide="ignore", invalid="ignore"):
         result = applied("remainder", np.remainder, x, y)
@@ -275,7 +284,7 @@ def remainder(input: Operand, other: Operand) -> Tensor:
 
 
 def fmod(input: Operand, other: Operand) -> Tensor:
-    """Return input modulo other, with the sign of `input`."""
+    """Return the remainder of input / other, with the sign of `input`, as C's fmod."""
     first, second, x, y = both(input, other)
     with np.errstate(divide="ignore", invalid="ignore"):
         result = applied("fmod", np.fmod, x, y)
@@ -285,7 +294,11 @@ def fmod(input: Operand, other: Operand) -> Tensor:
 
 
 def neg(input: Tensor) -> Tensor:
-    """Return -input."""
+    """Return -input.
+
+    Raises:
+        RuntimeError: the tensor is boolean.
+    """
     try:
         array = -input._data
     except TypeError:
@@ -306,7 +319,7 @@ def reciprocal(input: Tensor) -> Tensor:
 
 
 def pow(input: Operand, exponent: Operand) -> Tensor:
-    """Return input raised to a power; a number on either side is a constant."""
+    """Return input raised to a power, elementwise; input, exponent or both are tensors."""
     first, second = operand(input, "input"), operand(exponent, "exponent")
     if isinstance(first, Tensor) and not isinstance(second, Tensor):
         return _power(first, second)
@@ -335,7 +348,11 @@ def square(input: Tensor) -> Tensor:
 
 
 def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
-    """Return input + weight * (end - input)."""
+    """Return input + weight * (end - input).
+
+    Raises:
+        RuntimeError: the tensors have different element types.
+    """
     require_one_dtype("lerp", input, end, weight)
     share: Tensor = (end - input) * operand(weight, "weight")
     return input + share

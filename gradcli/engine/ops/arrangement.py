@@ -1,4 +1,4 @@
-"""Tensors put in another arrangement: turned, lined up, laid out in blocks."""
+"""Rotations, stacking by columns and depth, block matrices, splits, and combinations of elements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def flipud(input: Tensor) -> Tensor:
 
 
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """Return a copy turned by k quarters in the plane of two axes, from the first towards the second."""
+    """Return a copy rotated k times by 90 degrees in the plane of two axes, from the first towards the second."""
     require_axes("rot90", input, 2)
     first, second = (axis(dim, input._data.ndim) for dim in dims)
     turns = k % 4
@@ -52,27 +52,27 @@ def _each(function: Any, tensors: tuple[Any, ...]) -> Any:
 
 
 def atleast_1d(*tensors: Any) -> Any:
-    """Return each tensor with one axis at least."""
+    """Return each tensor with at least one axis; a tuple unless a single tensor was given."""
     return _each(lambda x: _at_least(x, [(1,)]), tensors)
 
 
 def atleast_2d(*tensors: Any) -> Any:
-    """Return each tensor with two axes at least; a vector becomes a row."""
+    """Return each tensor with at least two axes; a vector becomes a row [1, n]."""
     return _each(lambda x: _at_least(x, [(1, 1), (1, -1)]), tensors)
 
 
 def atleast_3d(*tensors: Any) -> Any:
-    """Return each tensor with three axes at least; a matrix gets a last one."""
+    """Return each tensor with at least three axes; a vector becomes [1, n, 1], a matrix [m, n, 1]."""
     return _each(lambda x: _at_least(x, [(1, 1, 1), (1, -1, 1), (*x._data.shape, 1)]), tensors)
 
 
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
-    """Return tensors joined as columns; a vector is one column."""
+    """Return tensors joined along their second axis; a vector is one column."""
     return hstack([piece.reshape(-1, 1) if piece._data.ndim < 2 else piece for piece in tensors])
 
 
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Return tensors joined along their third axis."""
+    """Return tensors joined along their third axis, with at least three axes; see `atleast_3d`."""
     return cat(list(_each(lambda x: _at_least(x, [(1, 1, 1), (1, -1, 1), (*x._data.shape, 1)]), (tensors,))), 2)
 
 
@@ -83,7 +83,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 
 def block_diag(*tensors: Tensor) -> Tensor:
-    """Return a matrix with the given ones along its diagonal, zeros elsewhere."""
+    """Return the block diagonal matrix of the given matrices; vectors are rows."""
     blocks = [_at_least(entry, [(1, 1), (1, -1)]) for entry in tensors]
     width = sum(block._data.shape[1] for block in blocks)
     rows, before = [], 0
@@ -96,12 +96,18 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
 
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """Return a matrix with all elements along a diagonal."""
+    """Return the matrix with all elements, flattened, on a diagonal; zeros elsewhere."""
     return diag_embed(input.reshape(-1), offset)
 
 
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return parts of an axis: so many of nearly equal length, or cut before given positions."""
+    """Return views of parts of an axis.
+
+    Args:
+        input: the tensor.
+        indices_or_sections: the number of parts, the first of which may be one longer, or the indices to cut before.
+        dim: the axis.
+    """
     spot = axis(dim, input._data.ndim)
     size = input._data.shape[spot]
     if isinstance(indices_or_sections, int):
@@ -130,10 +136,10 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
 
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
-    """Return the sum over the axes along which a shape would be broadcast to this one.
+    """Return the tensor summed to a shape that broadcasts to its own.
 
     Raises:
-        RuntimeError: it would not.
+        RuntimeError: the shape does not broadcast to that of the tensor.
     """
     shape = sizes(size)
     have = input._data.shape
@@ -145,24 +151,24 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 
 
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """Return the combinations of a vector's elements as rows."""
+    """Return the combinations of r elements of a vector, in the order of itertools, as rows [count, r]."""
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     places = np.array(list(choose(range(len(input)), r)), dtype=np.int64).reshape(-1, r)
     return input[from_array(places)]
 
 
 def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
-    """Return the rows and columns of the entries on and below a diagonal."""
+    """Return the indices [2, count] (rows, columns) of the entries on and below a diagonal."""
     return from_array(np.stack(np.tril_indices(row, offset, col)).astype(np.int64))
 
 
 def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
-    """Return the rows and columns of the entries on and above a diagonal."""
+    """Return the indices [2, count] (rows, columns) of the entries on and above a diagonal."""
     return from_array(np.stack(np.triu_indices(row, offset, col)).astype(np.int64))
 
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """Return every choice of one element from each vector, as rows."""
+    """Return the Cartesian product of vectors as rows; a single vector is returned as a vector."""
     grids = np.meshgrid(*(np.arange(entry._data.shape[0]) for entry in tensors), indexing="ij")
     columns = [entry.index_select(0, from_array(grid.reshape(-1))) for entry, grid in zip(tensors, grids, strict=True)]
     return columns[0] if len(columns) == 1 else column_stack(columns)

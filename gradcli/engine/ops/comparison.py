@@ -1,4 +1,4 @@
-"""Comparing, choosing and clamping."""
+"""Comparisons, logical and bitwise operations, maximum and minimum, where, and clamp."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradcli.engine.tensor import Tensor, from_array
 
 
 class MaximumBackward0(Node):
-    """The larger one gets the cotangent; at a tie each gets half."""
+    """The larger operand gets the cotangent; at a tie each gets half."""
 
     _saved_names = ("self", "other")
 
@@ -26,7 +26,7 @@ class MaximumBackward0(Node):
 
 
 class MinimumBackward0(Node):
-    """The smaller one gets the cotangent; at a tie each gets half."""
+    """The smaller operand gets the cotangent; at a tie each gets half."""
 
     _saved_names = ("self", "other")
 
@@ -37,7 +37,7 @@ class MinimumBackward0(Node):
 
 
 class WhereBackward0(Node):
-    """Each side gets the cotangent where it was chosen."""
+    """Each operand gets the cotangent where it was chosen."""
 
     _on_arrays = True
     _saved_names = ("condition",)
@@ -48,7 +48,7 @@ class WhereBackward0(Node):
 
 
 class ClampBackward1(Node):
-    """d clamp(x) = dx inside the limits and on them, 0 outside; NaN passes."""
+    """d clamp(x) = dx within the limits and on them, and at NaN; 0 outside."""
 
     _saved_names = ("self",)
     _constant_names = ("min", "max")
@@ -65,15 +65,15 @@ class ClampBackward1(Node):
 
 
 class ClampMinBackward0(ClampBackward1):
-    """As clamp, with a lower limit."""
+    """Of `clamp_min`."""
 
 
 class ClampMaxBackward0(ClampBackward1):
-    """As clamp, with an upper limit."""
+    """Of `clamp_max`."""
 
 
 class ClampBackward0(Node):
-    """As clamp, with tensors for limits, which get the cotangent where they hold."""
+    """As ClampBackward1, with tensors for limits: a limit gets the cotangent where x was beyond it."""
 
     _saved_names = ("self", "min", "max")
 
@@ -103,52 +103,52 @@ def _compare(function: Any, input: Operand, other: Operand, *, ordered: bool = T
 
 
 def eq(input: Operand, other: Operand) -> Tensor:
-    """Return where the two are equal."""
+    """Return input == other, elementwise (boolean)."""
     return _compare(np.equal, input, other, ordered=False)
 
 
 def ne(input: Operand, other: Operand) -> Tensor:
-    """Return where the two differ."""
+    """Return input != other, elementwise (boolean)."""
     return _compare(np.not_equal, input, other, ordered=False)
 
 
 def lt(input: Operand, other: Operand) -> Tensor:
-    """Return where input < other."""
+    """Return input < other, elementwise (boolean)."""
     return _compare(np.less, input, other)
 
 
 def le(input: Operand, other: Operand) -> Tensor:
-    """Return where input <= other."""
+    """Return input <= other, elementwise (boolean)."""
     return _compare(np.less_equal, input, other)
 
 
 def gt(input: Operand, other: Operand) -> Tensor:
-    """Return where input > other."""
+    """Return input > other, elementwise (boolean)."""
     return _compare(np.greater, input, other)
 
 
 def ge(input: Operand, other: Operand) -> Tensor:
-    """Return where input >= other."""
+    """Return input >= other, elementwise (boolean)."""
     return _compare(np.greater_equal, input, other)
 
 
 def isnan(input: Tensor) -> Tensor:
-    """Return where an element is not a number."""
+    """Return, for every element, whether it is NaN."""
     return from_array(np.isnan(input._data))
 
 
 def isinf(input: Tensor) -> Tensor:
-    """Return where an element is infinite."""
+    """Return, for every element, whether it is infinite."""
     return from_array(np.isinf(input._data))
 
 
 def isfinite(input: Tensor) -> Tensor:
-    """Return where an element is finite."""
+    """Return, for every element, whether it is finite."""
     return from_array(np.isfinite(input._data))
 
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """Return where |input - other| <= atol + rtol |other|."""
+    """Return |input - other| <= atol + rtol |other|, elementwise; NaN equals NaN with `equal_nan`."""
     return from_array(np.isclose(input._data, other._data, rtol=rtol, atol=atol, equal_nan=equal_nan))
 
 
@@ -158,27 +158,27 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Tell whether shape and all elements are equal."""
+    """Tell whether shapes and all elements are equal; NaN equals nothing."""
     return bool(np.array_equal(input._data, other._data))
 
 
 def logical_not(input: Tensor) -> Tensor:
-    """Return the opposite of every truth value."""
+    """Return whether each element is 0 or False."""
     return from_array(np.logical_not(input._data))
 
 
 def logical_and(input: Tensor, other: Tensor) -> Tensor:
-    """Return where both are true."""
+    """Return, elementwise, whether both are true (not 0)."""
     return from_array(np.logical_and(input._data, other._data))
 
 
 def logical_or(input: Tensor, other: Tensor) -> Tensor:
-    """Return where one is true."""
+    """Return, elementwise, whether at least one is true (not 0)."""
     return from_array(np.logical_or(input._data, other._data))
 
 
 def logical_xor(input: Tensor, other: Tensor) -> Tensor:
-    """Return where just one is true."""
+    """Return, elementwise, whether exactly one is true (not 0)."""
     return from_array(np.logical_xor(input._data, other._data))
 
 
@@ -189,22 +189,26 @@ def _bits(function: Any, input: Tensor, other: Operand) -> Tensor:
 
 
 def bitwise_and(input: Tensor, other: Operand) -> Tensor:
-    """Return input & other."""
+    """Return input & other, of integers or booleans."""
     return _bits(np.bitwise_and, input, other)
 
 
 def bitwise_or(input: Tensor, other: Operand) -> Tensor:
-    """Return input | other."""
+    """Return input | other, of integers or booleans."""
     return _bits(np.bitwise_or, input, other)
 
 
 def bitwise_xor(input: Tensor, other: Operand) -> Tensor:
-    """Return input ^ other."""
+    """Return input ^ other, of integers or booleans."""
     return _bits(np.bitwise_xor, input, other)
 
 
 def bitwise_not(input: Tensor) -> Tensor:
-    """Return ~input."""
+    """Return ~input, of integers or booleans.
+
+    Raises:
+        TypeError: the elements are of another kind.
+    """
     if input._data.dtype.kind in "fc":
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return from_array(np.invert(input._data))
@@ -216,19 +220,19 @@ def _refuse_complex(name: str, *values: object) -> None:
 
 
 def maximum(input: Tensor, other: Tensor) -> Tensor:
-    """Return the larger of the two, element by element; NaN wins."""
+    """Return the larger of the two, elementwise, and NaN where one is NaN."""
     _refuse_complex("maximum", input, other)
     return record(MaximumBackward0, np.maximum(*pair(input, other)), (input, other), (input, other))
 
 
 def minimum(input: Tensor, other: Tensor) -> Tensor:
-    """Return the smaller of the two, element by element; NaN wins."""
+    """Return the smaller of the two, elementwise, and NaN where one is NaN."""
     _refuse_complex("minimum", input, other)
     return record(MinimumBackward0, np.minimum(*pair(input, other)), (input, other), (input, other))
 
 
 def where(condition: Tensor, input: Operand = None, other: Operand = None) -> Any:
-    """Return input where the condition holds, other elsewhere; with the condition alone, where it holds.
+    """Return input where the condition is True, else other; of a condition alone, its indices, a vector per axis.
 
     Raises:
         RuntimeError: the condition is not boolean.
@@ -245,7 +249,9 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
 
 
 def clamp(input: Tensor, min: Operand = None, max: Operand = None) -> Tensor:
-    """Return the elements kept between two limits, each a number, a tensor or None.
+    """Return the elements clamped to [min, max]: each a number, a tensor or None; where min > max, max.
+
+    The gradient at a limit that is a number is 1, as in PyTorch.
 
     Raises:
         RuntimeError: no limit was given.
@@ -283,10 +289,10 @@ def _clamp_tensors(input: Tensor, low: Any, high: Any) -> Tensor:
 
 
 def clamp_min(input: Tensor, min: Operand) -> Tensor:
-    """Return the elements, none below a limit."""
+    """Return the elements clamped to at least `min`; see `clamp`."""
     return clamp(input, min) if isinstance(min, Tensor) else _clamp_numbers(ClampMinBackward0, input, min, None)
 
 
 def clamp_max(input: Tensor, max: Operand) -> Tensor:
-    """Return the elements, none above a limit."""
+    """Return the elements clamped to at most `max`; see `clamp`."""
     return clamp(input, None, max) if isinstance(max, Tensor) else _clamp_numbers(ClampMaxBackward0, input, None, max)

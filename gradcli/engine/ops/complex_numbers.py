@@ -1,4 +1,7 @@
-"""Complex numbers. A gradient is dL/dRe + i dL/dIm, so that descent is `z - rate * grad`."""
+"""Complex numbers.
+
+As in PyTorch, the gradient of a real loss is dL/dRe(z) + i dL/dIm(z), so gradient descent is `z - lr * z.grad`.
+"""
 
 from __future__ import annotations
 
@@ -22,28 +25,28 @@ class ConjBackward0(Node):
 
 
 class ViewAsRealBackward0(Node):
-    """The pairs are complex numbers again."""
+    """The cotangent's pairs as complex numbers."""
 
     def _vjp(self, g: Tensor) -> Any:
         return view_as_complex(g.contiguous())
 
 
 class ViewAsComplexBackward0(Node):
-    """The complex numbers are pairs again."""
+    """The complex cotangent as pairs."""
 
     def _vjp(self, g: Tensor) -> Any:
         return view_as_real(g)
 
 
 class ComplexBackward0(Node):
-    """Real and imaginary part of the cotangent."""
+    """The real and the imaginary part of the cotangent."""
 
     def _vjp(self, g: Tensor) -> Any:
         return real(g), imag(g)
 
 
 class AngleBackward0(Node):
-    """d arg(z) = Im(conj(z) dz) / |z|^2; zero for real numbers and at 0."""
+    """d arg(z) = Im(conj(z) dz) / |z|^2; 0 for real numbers and at 0."""
 
     _saved_names = ("self",)
 
@@ -66,7 +69,11 @@ def conj(input: Tensor) -> Tensor:
 
 
 def view_as_real(input: Tensor) -> Tensor:
-    """Return a view of a complex tensor as real pairs, along a new last axis."""
+    """Return a view [..., 2] (real, imaginary) of a complex tensor [...].
+
+    Raises:
+        RuntimeError: the tensor is real.
+    """
     if input._data.dtype.kind != "c":
         raise RuntimeError("view_as_real is only supported for complex tensors")
     array = input._data[..., None].view(real_of(input._data.dtype))
@@ -74,7 +81,11 @@ def view_as_real(input: Tensor) -> Tensor:
 
 
 def view_as_complex(input: Tensor) -> Tensor:
-    """Return a view of real pairs, along the last axis, as a complex tensor."""
+    """Return a complex view [...] of pairs (real, imaginary) [..., 2].
+
+    Raises:
+        RuntimeError: the last axis does not have length 2.
+    """
     if not input._data.ndim or input._data.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     array = input._data.view(complex_of(input._data.dtype))[..., 0]
@@ -111,7 +122,7 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
 
 
 def angle(input: Tensor) -> Tensor:
-    """Return the argument of every number."""
+    """Return the argument of each number, in radians from -pi to pi."""
     return record(AngleBackward0, np.angle(input._data), (input,), (input,))
 
 
@@ -121,5 +132,5 @@ def is_complex(input: Tensor) -> bool:
 
 
 def is_real(input: Tensor) -> Tensor:
-    """Return where the imaginary part is zero."""
+    """Return, for every element, whether its imaginary part is 0."""
     return from_array(np.isreal(input._data))

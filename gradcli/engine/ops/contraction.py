@@ -1,4 +1,4 @@
-"""Sums of products over named or numbered axes."""
+"""`tensordot` and `einsum`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ from gradcli.engine.tensor import Tensor, from_array
 
 
 def tensordot(input: Tensor, other: Tensor, dims: Any = 2) -> Tensor:
-    """Return the sum of products over pairs of axes (a number: so many last axes with as many first ones)."""
+    """Return the sum of products over pairs of axes.
+
+    Args:
+        input: the first factor.
+        other: the second factor.
+        dims: the axes of input and those of other to sum over, in pairs; or a number n: the last n axes of input with
+            the first n of other.
+    """
     if isinstance(dims, int):
         first = tuple(range(input._data.ndim - dims, input._data.ndim))
         second = tuple(range(dims))
@@ -35,7 +42,7 @@ def tensordot(input: Tensor, other: Tensor, dims: Any = 2) -> Tensor:
 
 
 class EinsumBackward0(Node):
-    """Every operand gets the sum of products of the cotangent with the others."""
+    """The cotangent of an operand is an einsum of the cotangent and the other operands."""
 
     terms: tuple[str, ...]
     target: str
@@ -61,7 +68,7 @@ class EinsumBackward0(Node):
 
 
 def _on_diagonals(value: Tensor, term: str, distinct: list[str], shape: tuple[int, ...]) -> Tensor:
-    """Return zeros of the operand's shape with `value` where repeated letters agree."""
+    """Return zeros of the operand's shape with `value` where the indices of a repeated letter are equal."""
     lengths = dict(zip(term, shape, strict=True))
     grids = dict(zip(distinct, np.indices([lengths[letter] for letter in distinct]), strict=True))
     index = tuple(from_array(grids[letter].astype(np.int64)) for letter in term)
@@ -72,7 +79,8 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     """Return sums of products by Einstein's convention, as in "ij,jk->ik".
 
     Raises:
-        RuntimeError: the equation does not fit the operands.
+        RuntimeError: the equation names another number of operands, or their element types differ.
+        ValueError: the subscripts do not fit the shapes.
     """
     given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
     left, arrow, right = equation.replace(" ", "").partition("->")

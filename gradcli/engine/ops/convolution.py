@@ -1,4 +1,7 @@
-"""Convolution and pooling by unfolding windows: a window tensor is a linear view, and its adjoint adds windows up."""
+"""Convolution by im2col: windows of the input, as a matrix, times the weights.
+
+Taking windows is linear, and so is its adjoint, col2im, which adds windows to where they were taken from.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ Sizes = int | Sequence[int]
 
 
 def each(value: Sizes, count: int) -> tuple[int, ...]:
-    """Return one number for each axis."""
+    """Return one number for each of `count` axes: the same for all, or those of a sequence."""
     return (int(value),) * count if isinstance(value, (int, np.integer)) else tuple(int(entry) for entry in value)
 
 
@@ -25,13 +28,25 @@ def _windows(padded: Array, kernel: tuple[int, ...], stride: tuple[int, ...], di
     """Return a view [N, C, *outputs, *kernel] of a padded array [N, C, *sizes]."""
     n = len(kernel)
     spread = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True))
+    if any(size < window for size, window in zip(padded.shape[2:], spread, strict=True)):
+        raise RuntimeError(
+            f"Calculated padded input size per channel: ({' x '.join(map(str, padded.shape[2:]))}). Kernel size: "
+            f"({' x '.join(map(str, spread))}). Kernel size can't be greater than actual input size"
+        )
     view = np.lib.stride_tricks.sliding_window_view(padded, spread, axis=tuple(range(2, 2 + n)), writeable=True)
     steps = tuple(slice(None, None, s) for s in stride) + tuple(slice(None, None, d) for d in dilation)
     return view[(slice(None), slice(None), *steps)]
 
 
 class Windows:
-    """Where the windows of a convolution lie: kernel, stride and dilation along the last axes."""
+    """Where the windows of a padded array [N, C, *sizes] lie: one number of kernel, stride and dilation for each size.
+
+    Args:
+        shape: the shape of the padded array.
+        kernel: the elements of a window along each axis.
+        stride: the distance of neighbouring windows.
+        dilation: the distance of neighbouring elements of a window.
+    """
 
     __slots__ = ("dilation", "kernel", "shape", "stride")
 
@@ -41,11 +56,11 @@ class Windows:
         self.shape, self.kernel, self.stride, self.dilation = shape, kernel, stride, dilation
 
     def take(self, array: Array) -> Array:
-        """Return the windows of a padded array."""
+        """Return a copy of the windows [N, C, *outputs, *kernel] of a padded array."""
         return np.ascontiguousarray(_windows(array, self.kernel, self.stride, self.dilation))
 
     def put(self, windows: Array) -> Array:
-        """Return a padded array of zeros with all windows added in."""
+        """Return zeros of the padded shape with the windows added to where `take` takes them from."""
         whole = np.zeros(self.shape, dtype=windows.dtype)
         n = len(self.kernel)
         outputs = windows.shape[2 : 2 + n]
@@ -59,7 +74,7 @@ class Windows:
 
 
 class Im2ColBackward0(Node):
-    """Windows are added up where they overlap."""
+    """Windows are added where they overlap."""
 
     windows: Windows
 
@@ -68,7 +83,7 @@ class Im2ColBackward0(Node):
 
 
 class Col2ImBackward0(Node):
-    """The adjoint of adding windows up is taking them."""
+    """The windows of the cotangent."""
 
     windows: Windows
 
@@ -77,7 +92,7 @@ class Col2ImBackward0(Node):
 
 
 class ConvolutionBackward0(Node):
-    """The gradients of a convolution, through the product of windows and weights that it is."""
+    """The gradients of input, weight and bias; see `convolution_gradients`."""
 
     _saved_names = ("input", "weight")
     options: dict[str, Any]
@@ -88,7 +103,7 @@ class ConvolutionBackward0(Node):
 
 
 class ConstantPadNdBackward0(Node):
-    """What was padded on is cut off."""
+    """The padding of the cotangent is cut off."""
 
     pads: tuple[int, ...]
 
@@ -105,7 +120,13 @@ def _col2im(values: Tensor, windows: Windows) -> Tensor:
 
 
 def pad_zeros(input: Tensor, pads: tuple[int, ...], value: float = 0) -> Tensor:
-    """Return the tensor with a constant added before and after its last axes (negative numbers cut)."""
+    """Return the tensor padded with a constant.
+
+    Args:
+        input: the tensor.
+        pads: (before, after) of the last axis, then of the one before it...; negative numbers cut elements off.
+        value: the constant.
+    """
     ndim = input._data.ndim
     widths = [(0, 0)] * ndim
     for place in range(len(pads) // 2):
@@ -129,7 +150,7 @@ def _product(cols: Tensor, weight: Tensor, groups: int) -> Tensor:
 
 
 def _composed(x: Tensor, w: Tensor, options: dict[str, Any]) -> Tensor:
-    """Return the convolution without bias, made of operations that all have rules."""
+    """Return the convolution without bias, composed of im2col and a matrix product."""
     n = w._data.ndim - 2
     stride, padding, dilation = options["stride"], options["padding"], options["dilation"]
     pads = tuple(p for size in reversed(padding) for p in (size, size))
@@ -139,10 +160,10 @@ def _composed(x: Tensor, w: Tensor, options: dict[str, Any]) -> Tensor:
 
 
 def convolution_gradients(node: Node, g: Tensor, x: Tensor, w: Tensor) -> tuple[Any, ...]:
-    """Return the cotangents of input, weight and bias.
+    """Return the cotangents of input x, weight w and bias for the cotangent g.
 
-    The map is linear in x and in w, so each cotangent is the adjoint of a product of windows: windows of x with g for
-    the weight, and the windows that g and w make, added up, for the input.
+    With cols = im2col(x), the output is w @ cols + bias. So the weight gets g @ cols^T, the input col2im(w^T @ g), and
+    the bias the sum of g over all axes but the channels.
     """
     options: dict[str, Any] = node.options
     n, groups = w._data.ndim - 2, options["groups"]
@@ -173,10 +194,20 @@ def convolution_gradients(node: Node, g: Tensor, x: Tensor, w: Tensor) -> tuple[
 def convolution(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Any, dilation: Sizes, groups: int
 ) -> Tensor:
-    """Return the cross-correlation of [N, C, *sizes] with weights [O, C / groups, *kernel].
+    """Return the cross-correlation [N, O, *outputs] of [N, C, *sizes] with weights [O, C / groups, *kernel].
+
+    Args:
+        input: the input, also without N.
+        weight: the weights.
+        bias: O numbers to add, or None.
+        stride: the distance of neighbouring windows.
+        padding: zeros before and after each axis; "valid" for none, "same" for outputs of the size of the input.
+        dilation: the distance of neighbouring elements of a window.
+        groups: C and O are split into this many groups, which are convolved separately.
 
     Raises:
-        RuntimeError: the channels of input and weight do not fit.
+        RuntimeError: the channels of input and weight do not fit, a window is larger than the padded input, or padding
+            is "same" and a stride is not 1.
     """
     n = weight._data.ndim - 2
     if input._data.ndim == n + 1:
@@ -192,7 +223,7 @@ def convolution(
         if any(step != 1 for step in each(stride, n)):
             raise RuntimeError("padding='same' is not supported for strided convolutions")
         whole = [d * (k - 1) for d, k in zip(spread, weight._data.shape[2:], strict=True)]
-        if any(total % 2 for total in whole):  # the odd place goes behind
+        if any(total % 2 for total in whole):  # of an odd number of zeros, one more is put after the elements
             input = pad_zeros(input, tuple(w for total in reversed(whole) for w in (0, total % 2)))
         padding = [total // 2 for total in whole]
     options = {
@@ -217,7 +248,11 @@ def conv_transpose(
     groups: int,
     dilation: Sizes = 1,
 ) -> Tensor:
-    """Return the adjoint of a convolution with weights [C, O / groups, *kernel]."""
+    """Return the transposed convolution [N, O, *outputs] of [N, C, *sizes] with weights [C, O / groups, *kernel].
+
+    It is the adjoint of the convolution with these weights, plus a bias: outputs are (size - 1) * stride - 2 * padding
+    + dilation * (kernel - 1) + output_padding + 1.
+    """
     n = weight._data.ndim - 2
     if input._data.ndim == n + 1:
         whole = conv_transpose(input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups, dilation)
@@ -237,10 +272,10 @@ def conv_transpose(
 
 
 def fold_windows(windows: Tensor, places: Windows) -> Tensor:
-    """Return a padded tensor of zeros with windows [N, C, *outputs, *kernel] added in where they lie."""
+    """Return zeros of the padded shape with windows [N, C, *outputs, *kernel] added where they lie (col2im)."""
     return _col2im(windows, places)
 
 
 def take_windows(padded: Tensor, places: Windows) -> Tensor:
-    """Return the windows [N, C, *outputs, *kernel] of a padded tensor."""
+    """Return the windows [N, C, *outputs, *kernel] of a padded tensor (im2col)."""
     return _im2col(padded, places)

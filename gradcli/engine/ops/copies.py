@@ -1,4 +1,4 @@
-"""Copies: of the same elements, as another type, in another order, repeated."""
+"""Operations that copy: clone, casts, flips, rolls and repeats."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from gradcli.engine.tensor import Tensor
 
 
 class CloneBackward0(Node):
-    """A copy hands its cotangent on."""
+    """The cotangent itself."""
 
     def _vjp(self, g: Tensor) -> Any:
         return g
 
 
 class ToCopyBackward0(Node):
-    """The cotangent is cast back (the backward pass does so)."""
+    """The cotangent itself: the backward pass casts it to the type of the input."""
 
     def _vjp(self, g: Tensor) -> Any:
         return g
 
 
 class FlipBackward0(Node):
-    """The axes are reversed again."""
+    """The cotangent, flipped back."""
 
     dims: tuple[int, ...]
 
@@ -38,7 +38,7 @@ class FlipBackward0(Node):
 
 
 class RollBackward0(Node):
-    """The elements are rolled back."""
+    """The cotangent, rolled back."""
 
     shifts: tuple[int, ...]
     dims: tuple[int, ...] | None
@@ -48,7 +48,7 @@ class RollBackward0(Node):
 
 
 class RepeatBackward0(Node):
-    """The copies are summed."""
+    """The cotangents of all copies of an element are summed."""
 
     shape: tuple[int, ...]
     repeats: tuple[int, ...]
@@ -62,22 +62,31 @@ class RepeatBackward0(Node):
 
 
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:  # noqa: ARG001  (there is one memory format)
-    """Return a copy that hands gradients back to the original."""
+    """Return a recorded copy: gradients flow to the original."""
     return record(CloneBackward0, input._data.copy(), (input,))
 
 
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:  # noqa: ARG001  (there is one memory format)
-    """Return the tensor itself when its elements lie in order, else a copy in order."""
+    """Return the tensor itself if it is contiguous (in C order), else a contiguous copy."""
     if input._data.flags.c_contiguous:
         return input
     return record(CloneBackward0, np.ascontiguousarray(input._data), (input,))
 
 
 def to(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, **options: Any) -> Tensor:
-    """Return the tensor as another element type (or like another tensor); itself when nothing changes.
+    """Return the tensor as another element type, or that of another tensor; itself when nothing changes.
+
+    Args:
+        input: the tensor.
+        args: an element type, a device, or a tensor; booleans (`non_blocking`, `copy`) have no effect here.
+        dtype: the element type.
+        device: must be the CPU.
+        copy: return a copy even when nothing changes.
+        options: `non_blocking` and `memory_format`, which have no effect.
 
     Raises:
-        RuntimeError: another device than the CPU is asked for.
+        RuntimeError: the device is not the CPU.
+        TypeError: there is no such option.
     """
     for value in args:
         if isinstance(value, Tensor):
@@ -106,7 +115,10 @@ def flip(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
 
 
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    """Return a copy with the elements moved along some axes, those that fall off coming back in front."""
+    """Return a copy with the elements shifted along axes, those beyond one end entering at the other.
+
+    Without `dims`, the flattened tensor is rolled.
+    """
     by = sizes((shifts,))
     along = None if dims is None else tuple(axis(dim, input._data.ndim) for dim in sizes((dims,)))
     if not input._data.ndim:
@@ -119,7 +131,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 
 
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
-    """Return copies of the whole tensor side by side along every axis."""
+    """Return the whole tensor repeated along each axis (`numpy.tile`); extra counts add leading axes."""
     times = sizes(repeats)
     if len(times) < input._data.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
@@ -127,6 +139,6 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
 
 
 def tile(input: Tensor, *dims: Any) -> Tensor:
-    """As `repeat`, with missing counts taken as 1."""
+    """As `repeat`, with missing leading counts taken as 1."""
     times = sizes(dims)
     return repeat(input, *(1,) * (input._data.ndim - len(times)), *times)

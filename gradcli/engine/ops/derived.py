@@ -1,4 +1,4 @@
-"""Functions made of other operations, whose gradients follow from those."""
+"""Functions composed of other operations; they have no backward rule of their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.ops.comparison import maximum, minimum, where
+from gradcli.engine.ops.comparison import where
 from gradcli.engine.ops.linalg import matmul
 from gradcli.engine.ops.operands import Operand, axis, numpy_names, require_one_dtype
 from gradcli.engine.ops.reduction import ValuesIndices, amax, amin, named_result
@@ -19,28 +19,28 @@ from gradcli.engine.tensor import Tensor, from_array
 CUMMAX, CUMMIN, KTHVALUE = named_result("cummax"), named_result("cummin"), named_result("kthvalue")
 
 
-# --- of every element
+# --- elementwise
 def fmax(input: Tensor, other: Tensor) -> Tensor:
-    """Return the larger of the two, element by element; a number wins over NaN."""
-    larger: Tensor = where(other.isnan(), input, where(input.isnan(), other, maximum(input, other)))
+    """Return the larger of the two, elementwise, and the number where one is NaN; input gets the gradient at a tie."""
+    larger: Tensor = where((input >= other) | other.isnan(), input, other)
     return larger
 
 
 def fmin(input: Tensor, other: Tensor) -> Tensor:
-    """Return the smaller of the two, element by element; a number wins over NaN."""
-    smaller: Tensor = where(other.isnan(), input, where(input.isnan(), other, minimum(input, other)))
+    """Return the smaller of the two, elementwise, and the number where one is NaN; input gets the gradient at a tie."""
+    smaller: Tensor = where((input <= other) | other.isnan(), input, other)
     return smaller
 
 
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
-    """Return 0 below 0, 1 above it, and the given value at 0; it has no gradient."""
+    """Return 0 where input < 0, 1 where input > 0, and `values` where it is 0; the result is not recorded."""
     return from_array(np.heaviside(input._data, values._data))
 
 
 def nan_to_num(
     input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """Return the elements with numbers in the places of NaN and the infinities, where the gradient is 0."""
+    """Return a copy with NaN (by 0) and infinities (by the limits of the type) replaced; the gradient there is 0."""
     x = input._data
     if x.dtype.kind not in "f":
         return input.clone()
@@ -63,7 +63,7 @@ def _doubled(input: Tensor) -> Any:
 
 
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
-    """Return input times 2 to the power of other."""
+    """Return input * 2^other."""
     return input * 2.0**other
 
 
@@ -75,9 +75,15 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
 
 # --- products
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """Return the vector products along an axis of length 3 (the first such unless named)."""
+    """Return the cross products along an axis of length 3: `dim`, or the first of this length.
+
+    Raises:
+        RuntimeError: the axis has another length, or no axis has it.
+    """
     require_one_dtype("linalg.cross", input, other)
     shape = np.broadcast_shapes(input._data.shape, other._data.shape)
+    if dim is None and 3 not in shape:
+        raise RuntimeError("no dimension of size 3 in input")
     spot = shape.index(3) if dim is None else axis(dim, len(shape))
     if shape[spot] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {spot} must have length 3. Got {shape[spot]}")
@@ -86,17 +92,17 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """Return the vector products along an axis of length 3."""
+    """Return the cross products along an axis of length 3; see `cross`."""
     return cross(input, other, dim)
 
 
 def vdot(input: Tensor, tensor: Tensor) -> Tensor:
-    """Return the sum of products of two vectors, the first conjugated."""
+    """Return sum(conj(input) * tensor) of two vectors."""
     return (input.conj() if input._data.dtype.kind == "c" else input).dot(tensor)
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """Return the sums of products along an axis, the first factor conjugated."""
+    """Return sum(conj(x) * y) along an axis."""
     return ((x.conj() if x._data.dtype.kind == "c" else x) * y).sum(dim)
 
 
@@ -111,12 +117,12 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
 
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """Return beta * input + alpha * the sum of the products of two batches of matrices."""
+    """Return beta * input + alpha * sum_b(batch1[b] @ batch2[b])."""
     return input * beta + batch1.bmm(batch2).sum(0) * alpha
 
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """Return the product of several matrices, from left to right."""
+    """Return the product of several matrices, multiplied from left to right (PyTorch chooses the cheapest order)."""
     result = tensors[0]
     for factor in tensors[1:]:
         result = matmul(result, factor)
@@ -124,7 +130,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def matrix_power(input: Tensor, n: int) -> Tensor:
-    """Return a whole power of every square matrix, by squaring."""
+    """Return the n-th power of square matrices [..., m, m], by squaring; a negative n inverts them first."""
     if n < 0:
         return matrix_power(input.inv(), -n)
     if n == 0:
@@ -138,24 +144,24 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 # --- over axes
 @numpy_names
 def var_mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, correction: float = 1) -> tuple[Tensor, Tensor]:
-    """Return the variance and the mean, over some axes or all."""
+    """Return (var, mean) over some axes or all; see `var`."""
     return var(input, dim, keepdim=keepdim, correction=correction), input.mean(dim, keepdim)
 
 
 @numpy_names
 def std_mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, correction: float = 1) -> tuple[Tensor, Tensor]:
-    """Return the standard deviation and the mean, over some axes or all."""
+    """Return (std, mean) over some axes or all; see `std`."""
     return std(input, dim, keepdim=keepdim, correction=correction), input.mean(dim, keepdim)
 
 
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """Return the smallest and the largest element, along an axis or of all; equal ones share the gradient."""
+    """Return (min, max) along an axis or of all elements; equal extremes share the gradient."""
     return amin(input, dim, keepdim), amax(input, dim, keepdim)
 
 
 @numpy_names
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Return the mean of the elements that are numbers."""
+    """Return the mean of the elements that are not NaN, over some axes or all."""
     count = from_array((~np.isnan(input._data)).astype(input._data.dtype)).sum(dim, keepdim)
     return input.nansum(dim, keepdim) / count
 
@@ -179,17 +185,17 @@ def _running(kind: type[ValuesIndices], input: Tensor, dim: int, sign: int) -> V
 
 
 def cummax(input: Tensor, dim: int) -> ValuesIndices:
-    """Return the largest element so far along an axis, and where it was; of equal ones the last."""
+    """Return (values, indices) of the running maximum along an axis; of equal elements the last one counts."""
     return _running(CUMMAX, input, dim, 1)
 
 
 def cummin(input: Tensor, dim: int) -> ValuesIndices:
-    """Return the smallest element so far along an axis, and where it was; of equal ones the last."""
+    """Return (values, indices) of the running minimum along an axis; of equal elements the last one counts."""
     return _running(CUMMIN, input, dim, -1)
 
 
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
-    """Return the logarithm of the running sums of exponentials along an axis."""
+    """Return log(cumsum(exp(x))) along an axis, without overflow."""
     if not input._data.ndim:
         return input.clone()
     spot, count = axis(dim, input._data.ndim), input._data.shape[dim]
@@ -200,9 +206,17 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 
 
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
-    """Return the k-th smallest element along an axis, counted from 1, and where it was."""
-    values, indices = input.sort(dim)
+    """Return (values, indices) of the k-th smallest element along an axis; k counts from 1.
+
+    Raises:
+        RuntimeError: there is no k-th element.
+    """
     spot = axis(dim, input._data.ndim)
+    if not 1 <= k <= (input._data.shape[spot] if input._data.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {spot}")
+    values, indices = input.sort(dim)
+    if not input._data.ndim:
+        return KTHVALUE(values, indices)
     if not keepdim:
         return KTHVALUE(values.select(spot, k - 1), indices.select(spot, k - 1))
     return KTHVALUE(values.narrow(spot, k - 1, 1), indices.narrow(spot, k - 1, 1))
@@ -216,22 +230,30 @@ def msort(input: Tensor) -> Tensor:
 
 @numpy_names
 def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Return quantiles along an axis or of all elements, linear between neighbours.
+    """Return quantiles along an axis or of all elements, interpolated linearly; NaN where an element is NaN.
 
     Args:
         input: real numbers.
-        q: a number between 0 and 1, or a tensor of such, whose axis then comes first.
+        q: a number between 0 and 1, or a vector of such, whose axis becomes the first of the result.
         dim: the axis; all elements for None.
         keepdim: keep the axis, with length 1.
+
+    Raises:
+        RuntimeError: q is not between 0 and 1.
     """
+    wanted = np.asarray(q._data if isinstance(q, Tensor) else q, dtype=input._data.dtype)
+    if not bool(((wanted >= 0) & (wanted <= 1)).all()):
+        raise RuntimeError(f"quantile() q values must be in the range [0, 1] but got {q}")
     flat = input.reshape(-1) if dim is None else movedim(input, dim, -1)
     ordered = flat.sort(-1)[0]
-    ranks = np.asarray(q._data if isinstance(q, Tensor) else q, dtype=input._data.dtype) * (flat._data.shape[-1] - 1)
+    ranks = wanted * (flat._data.shape[-1] - 1)
     below = np.floor(ranks).astype(np.int64)
     above = np.ceil(ranks).astype(np.int64)
     share = from_array(np.asarray(ranks - below, dtype=input._data.dtype).reshape(-1))
     low, high = (ordered.index_select(-1, from_array(places.reshape(-1))) for places in (below, above))
     found = low + (high - low) * share
+    if flat._data.shape[-1]:
+        found = where(ordered[..., -1:].isnan(), ordered[..., -1:], found)  # NaN is sorted last
     if keepdim:
         rest = input._data.ndim if dim is None else 1
         found = found.reshape([1] * rest + [-1]) if dim is None else movedim(found.unsqueeze(-2), -2, dim)
@@ -240,12 +262,12 @@ def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = Fals
 
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
-    """Return the integral along an axis by the trapezoidal rule, at distance dx or at points x."""
+    """Return the integral along an axis by the trapezoidal rule, at points x or at distance dx."""
     return _trapezoids(y, x, dx, dim).sum(axis(dim, y._data.ndim)) / 2
 
 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
-    """Return the running integral along an axis by the trapezoidal rule, at distance dx or at points x."""
+    """Return the running integral along an axis by the trapezoidal rule: one element less than y has."""
     return _trapezoids(y, x, dx, dim).cumsum(axis(dim, y._data.ndim)) / 2
 
 

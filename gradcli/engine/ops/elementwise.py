@@ -1,4 +1,4 @@
-"""Functions of one number, applied to every element, with the formula of each derivative."""
+"""Elementwise functions, each with its derivative; integers are computed in the default floating point type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gradcli.engine.tensor import Tensor, from_array
 
 
 class _OfInput(Node):
-    """A rule that needs the input: `_slope` is the derivative there."""
+    """A rule from the input: `_slope(x)` is the derivative at x."""
 
     _saved_names = ("self",)
 
@@ -30,7 +30,7 @@ class _OfInput(Node):
 
 
 class _OfResult(Node):
-    """A rule that needs the result: `_slope` is the derivative in terms of it."""
+    """A rule from the result: `_slope(y)` is the derivative at the x whose value is y."""
 
     _saved_names = ("result",)
 
@@ -42,7 +42,7 @@ class _OfResult(Node):
 
 
 class _Flat(Node):
-    """The rule of piecewise constant functions: zero everywhere."""
+    """The rule of piecewise constant functions: 0 everywhere, also at jumps."""
 
     def _vjp(self, g: Tensor) -> Any:
         return from_array(np.zeros_like(g._data))
@@ -116,7 +116,7 @@ class TruncBackward0(_Flat):
 
 
 class AbsBackward0(Node):
-    """d|x| = sgn(x) dx, zero at 0; for complex x the cotangent times x/|x|."""
+    """d|x| = sgn(x) dx, 0 at 0; for complex x, the real cotangent times x / |x|."""
 
     _saved_names = ("self",)
 
@@ -126,7 +126,7 @@ class AbsBackward0(Node):
 
 
 class SgnBackward0(Node):
-    """d(x/|x|) for complex x: (dx - sgn Re(conj(sgn) dx)) / |x|; zero for real x and at 0."""
+    """For complex x with s = x / |x|: ds = (dx - s Re(conj(s) dx)) / |x|; 0 for real x and at 0."""
 
     _saved_names = ("self",)
 
@@ -150,8 +150,18 @@ class PolygammaBackward0(Node):
         return g * polygamma(self.order + 1, x)
 
 
+class HypotBackward0(Node):
+    """d hypot(x, y) = (x dx + y dy) / hypot(x, y)."""
+
+    _saved_names = ("self", "other", "result")
+
+    def _vjp(self, g: Tensor) -> Any:
+        x, y, result = self._unpack()
+        return g * (x / result), g * (y / result)
+
+
 class Atan2Backward0(Node):
-    """d atan2(y, x) = (x dy - y dx) / (x^2 + y^2)."""
+    """d atan2(y, x) = (x dy - y dx) / (x^2 + y^2); 0 at the origin."""
 
     _saved_names = ("self", "other")
 
@@ -183,7 +193,7 @@ def _elementwise(
 
 
 def _through_math(function: Callable[[float], float], poles: float = math.nan) -> Callable[[Array], Array]:
-    """Return a function of arrays from a function of floats; `poles` where that function raises."""
+    """Return a function of real arrays from a function of floats; the result is `poles` where that one raises."""
 
     def one(value: float) -> float:
         try:
@@ -214,9 +224,9 @@ def _frac(x: Array) -> Array:
 
 exp = _elementwise("exp", ExpBackward0, np.exp, "Return e to the power of every element.")
 exp2 = _elementwise("exp2", Exp2Backward0, np.exp2, "Return 2 to the power of every element.")
-expm1 = _elementwise("expm1", Expm1Backward0, np.expm1, "Return exp(x) - 1, exact near 0.")
+expm1 = _elementwise("expm1", Expm1Backward0, np.expm1, "Return exp(x) - 1, accurate near 0.")
 log = _elementwise("log", LogBackward0, np.log, "Return the natural logarithm.")
-log1p = _elementwise("log1p", Log1PBackward0, np.log1p, "Return log(1 + x), exact near 0.")
+log1p = _elementwise("log1p", Log1PBackward0, np.log1p, "Return log(1 + x), accurate near 0.")
 log2 = _elementwise("log2", Log2Backward0, np.log2, "Return the logarithm to base 2.")
 log10 = _elementwise("log10", Log10Backward0, np.log10, "Return the logarithm to base 10.")
 sqrt = _elementwise("sqrt", SqrtBackward0, np.sqrt, "Return the square root.")
@@ -235,20 +245,20 @@ acosh = _elementwise("acosh", AcoshBackward0, np.arccosh, "Return the inverse hy
 atanh = _elementwise("atanh", AtanhBackward0, np.arctanh, "Return the inverse hyperbolic tangent.")
 sigmoid = _elementwise("sigmoid", SigmoidBackward0, _sigmoid, "Return 1 / (1 + exp(-x)), without overflow.")
 erf = _elementwise("erf", ErfBackward0, _through_math(math.erf), "Return the error function.")
-erfc = _elementwise("erfc", ErfcBackward0, _through_math(math.erfc), "Return 1 - erf(x), exact for large x.")
-lgamma = _elementwise("lgamma", LgammaBackward0, _through_math(math.lgamma, math.inf), "Return the log of |Gamma(x)|.")
+erfc = _elementwise("erfc", ErfcBackward0, _through_math(math.erfc), "Return 1 - erf(x), accurate for large x.")
+lgamma = _elementwise("lgamma", LgammaBackward0, _through_math(math.lgamma, math.inf), "Return log |Gamma(x)|.")
 sinc = _elementwise("sinc", SincBackward0, np.sinc, "Return sin(pi x) / (pi x), 1 at 0.")
-frac = _elementwise("frac", FracBackward0, _frac, "Return the fractional part.")
+frac = _elementwise("frac", FracBackward0, _frac, "Return x - trunc(x).")
 
 
 def digamma(input: Tensor) -> Tensor:
-    """Return the derivative of lgamma."""
+    """Return psi(x), the derivative of lgamma: -inf at +0, inf at -0, NaN at negative integers."""
     refuse_kinds("digamma", input._data, "c")
     return _unary(DigammaBackward0, functools.partial(_polygamma_array, 0), input)
 
 
 def polygamma(n: int, input: Tensor) -> Tensor:
-    """Return the n-th derivative of digamma."""
+    """Return psi_n(x), the n-th derivative of digamma, for n >= 1; at 0 and negative integers (-1)^(n+1) inf."""
     return record(PolygammaBackward0, _polygamma_array(n, floating(input._data)), (input,), (input,), order=n)
 
 
@@ -256,12 +266,19 @@ _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617
 
 
 def _polygamma_array(n: int, x: Array) -> Array:
-    """Shift x above 15 by the recurrence, then sum the asymptotic series (Abramowitz and Stegun 6.3.18, 6.4.11)."""
+    """Shift x above 15 by the recurrence, then sum the asymptotic series (Abramowitz and Stegun 6.3.18, 6.4.11).
+
+    For n = 0 and 1, negative x are reflected first (6.3.7, 6.4.7), so the number of shifts does not grow with |x|.
+    """
     work = np.array(x, dtype=np.float64)
     total = np.zeros_like(work)
     sign = 1.0 if n % 2 else -1.0
     with np.errstate(all="ignore"):
-        negative_poles = (work <= 0) & (work == np.floor(work))
+        poles = (work <= 0) & (work == np.floor(work))
+        work = np.where(poles, np.nan, work)
+        mirrored = (work < 0) & (n < 2)
+        angle = np.pi * np.where(mirrored, work - np.trunc(work), np.nan)
+        work = np.where(mirrored, 1 - work, work)
         while bool(np.any(work < 15)):
             low = work < 15
             total = np.where(low, total + sign * math.factorial(n) / work ** (n + 1), total)
@@ -275,27 +292,31 @@ def _polygamma_array(n: int, x: Array) -> Array:
             for k, b in enumerate(_BERNOULLI, start=1):
                 tail += b * math.factorial(2 * k + n - 1) / (math.factorial(2 * k) * work ** (2 * k + n))
             tail *= sign
-    result = np.where(negative_poles, np.nan, total + tail)
-    if n == 0:
-        result = np.where(x == 0, np.copysign(np.inf, -x), result)
-    return np.asarray(result, dtype=x.dtype)
+        result = total + tail
+        if n < 2:
+            turned = result - np.pi / np.tan(angle) if n == 0 else (np.pi / np.sin(angle)) ** 2 - result
+            result = np.where(mirrored, turned, result)
+    at_poles = (
+        np.where(x == 0, np.copysign(np.inf, -x), np.nan) if n == 0 else sign * np.where(np.isinf(x), np.nan, np.inf)
+    )
+    return np.asarray(np.where(poles, at_poles, result), dtype=x.dtype)
 
 
 def abs(input: Tensor) -> Tensor:
-    """Return the absolute value."""
+    """Return the absolute value; of complex numbers a real one."""
     refuse_kinds("abs", input._data, "b")
     return record(AbsBackward0, np.abs(input._data), (input,), (input,))
 
 
 def sign(input: Tensor) -> Tensor:
-    """Return -1, 0 or 1."""
+    """Return -1, 0 or 1 by the sign of each real element."""
     x = input._data
     refuse_kinds("sign", x, "c")
     return record(SignBackward0, x.copy() if x.dtype.kind == "b" else np.sign(x), (input,))
 
 
 def sgn(input: Tensor) -> Tensor:
-    """Return the sign, for complex numbers x / |x| and 0 at 0."""
+    """Return the sign of real numbers, and x / |x| (0 at 0) of complex numbers."""
     x = input._data
     if x.dtype.kind == "c":
         size = np.abs(x)
@@ -306,31 +327,31 @@ def sgn(input: Tensor) -> Tensor:
 
 
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
-    """Return the nearest whole number, ties to even."""
+    """Return the elements rounded to `decimals` digits after the point, halves to even."""
     refuse_kinds("round", input._data, "cb")
     return record(RoundBackward0, np.round(input._data, decimals), (input,))
 
 
 def floor(input: Tensor) -> Tensor:
-    """Return the next whole number below."""
+    """Return the largest integer that is not above each element, in the type of the input."""
     refuse_kinds("floor", input._data, "cb")
     return record(FloorBackward0, np.floor(input._data).astype(input._data.dtype, copy=False), (input,))
 
 
 def ceil(input: Tensor) -> Tensor:
-    """Return the next whole number above."""
+    """Return the smallest integer that is not below each element, in the type of the input."""
     refuse_kinds("ceil", input._data, "cb")
     return record(CeilBackward0, np.ceil(input._data).astype(input._data.dtype, copy=False), (input,))
 
 
 def trunc(input: Tensor) -> Tensor:
-    """Return the whole part."""
+    """Return the elements rounded towards 0, in the type of the input."""
     refuse_kinds("trunc", input._data, "cb")
     return record(TruncBackward0, np.trunc(input._data).astype(input._data.dtype, copy=False), (input,))
 
 
 def atan2(input: Tensor, other: Operand) -> Tensor:
-    """Return the angle of the point (other, input)."""
+    """Return the angle, in radians from -pi to pi, of the point with x = other and y = input."""
     second = operand(other)
     y, x = pair(input, second)
     return record(
@@ -342,7 +363,7 @@ def atan2(input: Tensor, other: Operand) -> Tensor:
 
 
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
-    """Return log(x / (1 - x)), x kept between eps and 1 - eps where that is given."""
+    """Return log(x / (1 - x)), with x clamped to [eps, 1 - eps] first if eps is given."""
     x = input if eps is None else input.clamp(eps, 1 - eps)
     return log(x) - log1p(-x)
 
@@ -355,22 +376,24 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
 
 
 def xlogy(input: Tensor, other: Operand) -> Tensor:
-    """Return input * log(other), 0 where input is 0."""
+    """Return input * log(other), and 0 where input is 0 unless other is NaN."""
     base = other if isinstance(other, Tensor) else from_array(np.asarray(other, dtype=floating(input._data).dtype))
     zero = (input == 0) & ~base.isnan()
     return (input * log(base.masked_fill(zero, 1))).masked_fill(zero, 0)
 
 
 def hypot(input: Tensor, other: Tensor) -> Tensor:
-    """Return sqrt(input^2 + other^2)."""
-    return sqrt(input * input + other * other)
+    """Return sqrt(input^2 + other^2), without overflow; the gradient at (0, 0) is NaN, as in PyTorch."""
+    x, y = pair(input, other)
+    array = applied("hypot", np.hypot, floating(x), floating(y))
+    return record(HypotBackward0, array, (input, other), (input, other), keep=True)
 
 
 def deg2rad(input: Tensor) -> Tensor:
-    """Return degrees in radians."""
+    """Return x pi / 180."""
     return input * (math.pi / 180)
 
 
 def rad2deg(input: Tensor) -> Tensor:
-    """Return radians in degrees."""
+    """Return x 180 / pi."""
     return input * (180 / math.pi)

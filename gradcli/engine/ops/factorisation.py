@@ -1,4 +1,4 @@
-"""Factors of matrices, and what is solved with them in the sense of least squares."""
+"""Singular value and QR decompositions, pseudo-inverse, least squares, and distances of rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FULL_FACTORS = (
 
 
 class LinalgSvdBackward0(Node):
-    """With dP = U^H dA V: dS = Re diag dP; dU and dV from the off-diagonal part over s_j^2 - s_i^2.
+    """With dP = U^H dA V: dS = Re diag(dP); dU and dV follow from the rest of dP, divided by s_j^2 - s_i^2.
 
     The derivation is in Giles, "Collected matrix derivative results for forward and reverse mode" (2008), section 3.2.
     """
@@ -53,7 +53,7 @@ class LinalgSvdBackward0(Node):
 
 
 class FullFactorBackward0(Node):
-    """Refuses: the columns that complete a factor are not a function of the matrix."""
+    """Raises RuntimeError: the columns that complete U or V are not unique, so they have no derivative."""
 
     def _vjp(self, g: Tensor) -> Any:
         del g
@@ -61,7 +61,10 @@ class FullFactorBackward0(Node):
 
 
 class LinalgQrBackward0(Node):
-    """gA = (gQ + Q sym(triu(gR R^H - Q^H gQ))) R^-H, the columns beyond the square part apart (Walter, 2012)."""
+    """gA = (gQ + Q M) R^-H, M Hermitian with the upper triangle of gR R^H - Q^H gQ (Seeger et al., arXiv 1710.08717).
+
+    For a wide A, this is for the square part of R; the columns of A beyond it get Q times their part of gR.
+    """
 
     _saved_names = ("Q", "R")
 
@@ -121,7 +124,7 @@ def _diagonal_matrix(diagonal: Tensor) -> Any:
 
 
 def _mirrored(matrix: Tensor) -> Any:
-    """Return the Hermitian matrix that has the upper triangle of another."""
+    """Return the Hermitian matrix with the upper triangle of another, and the real part of its diagonal."""
     upper = matrix.triu()
     both = upper + adjoint(upper)
     half = from_array(1 - np.eye(matrix._data.shape[-1], dtype=np.float64) / 2)
@@ -147,7 +150,7 @@ class QR(NamedTuple):
 
 
 class LeastSquares(NamedTuple):
-    """What `lstsq` returns."""
+    """The result of `lstsq`; `singular_values` is always empty."""
 
     solution: Tensor
     residuals: Tensor
@@ -156,11 +159,14 @@ class LeastSquares(NamedTuple):
 
 
 def svd(A: Tensor, full_matrices: bool = True, *, driver: None = None) -> SVD:
-    """Return the singular value decomposition of every matrix.
+    """Return the singular value decompositions of matrices.
+
+    Gradients through U and Vh exist only where the singular values are distinct.
 
     Args:
-        A: matrices.
-        full_matrices: give square U and Vh; gradients then pass through the singular values only.
+        A: matrices [..., m, n].
+        full_matrices: return square U [..., m, m] and Vh [..., n, n], not U [..., m, k] and Vh [..., k, n] with k =
+            min(m, n). Unless m = n, only S then has a gradient; that of U or Vh raises RuntimeError.
         driver: has no effect.
     """
     del driver
@@ -175,12 +181,17 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: None = None) -> SVD:
 
 
 def svdvals(A: Tensor) -> Tensor:
-    """Return the singular values of every matrix, descending."""
+    """Return the singular values of matrices [..., m, n], descending."""
     return svd(A, full_matrices=False).S
 
 
 def qr(A: Tensor, mode: str = "reduced") -> QR:
-    """Return Q and R of every matrix.
+    """Return Q and R of matrices [..., m, n].
+
+    Args:
+        A: the matrices.
+        mode: "reduced" for Q [..., m, k] with k = min(m, n); "complete" for Q [..., m, m], which has no gradient if m >
+            n; "r" for R alone, not recorded, and an empty Q.
 
     Raises:
         ValueError: the mode is not "reduced", "complete" or "r".
@@ -194,12 +205,15 @@ def qr(A: Tensor, mode: str = "reduced") -> QR:
 
 
 def pinv(A: Tensor) -> Tensor:
-    """Return the pseudo-inverse of every matrix; its gradient takes the rank as constant."""
+    """Return the Moore-Penrose pseudo-inverses of matrices; the gradient takes the rank as constant."""
     return record(LinalgPinvBackward0, np.linalg.pinv(A._data), (A,), (A,), keep=True)
 
 
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
-    """Return X that makes |A X - B| least, and of those the shortest; A must have full rank for a gradient.
+    """Return the least-squares solution X of A X = B, the one of least norm, as pinv(A) @ B.
+
+    `residuals` holds the sums of squares if m > n and all ranks are n, and is empty otherwise. The gradient takes the
+    rank as constant.
 
     Args:
         A: matrices [..., m, n].
@@ -218,13 +232,13 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 
 
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
-    """Return the p-norm distances [..., P, R] of rows [..., P, M] from rows [..., R, M]; the gradient at 0 is 0.
+    """Return the p-norm distances [..., P, R] of rows [..., P, M] and rows [..., R, M]; the gradient at 0 is 0.
 
     Args:
         x1: the first rows.
         x2: the second rows.
         p: the norm.
-        compute_mode: has no effect: distances come from differences.
+        compute_mode: has no effect: distances are always norms of differences.
     """
     del compute_mode
     return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)

@@ -1,7 +1,7 @@
-"""Functions for backward rules that run on tensors and on bare arrays alike.
+"""Functions for backward rules that take tensors and bare arrays alike.
 
-A rule that uses nothing but operators and these functions may say `_on_arrays`. It is one rule: on tensors it can be
-recorded, and so differentiated again; on arrays it is the same formula without the bookkeeping.
+A rule written with operators and these functions may set `_on_arrays`. The backward pass then runs it on tensors when
+it has to be recorded (`create_graph=True`), and else on arrays, which is faster.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def values(x: Any) -> Any:
 
 
 def elementwise(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return what is a method of tensors, and a function of NumPy on arrays."""
+    """Return a function that calls the method `name` of a tensor, or `function` on an array."""
 
     def either(x: Any) -> Any:
         return getattr(x, name)() if isinstance(x, Tensor) else function(x)
@@ -90,29 +90,29 @@ def transposed(matrix: Any) -> Any:
 
 
 def product(first: Any, second: Any) -> Any:
-    """Return the product of two matrices, or of two batches of them."""
+    """Return the product of two matrices, or of two batches of them [N, m, n]."""
     if not isinstance(first, Tensor):
         return first @ second
     return first.mm(second) if first._data.ndim == 2 else first.bmm(second)
 
 
 def total(g: Any, dim: int) -> Any:
-    """Return the sum along an axis that stays, of length 1."""
+    """Return the sum along an axis, which is kept with length 1."""
     return g.sum(dim, keepdim=True) if isinstance(g, Tensor) else np.add.reduce(g, axis=dim, keepdims=True)
 
 
 def restored(g: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
-    """Return a reduced cotangent with its lost axes back, and expanded to `shape`."""
+    """Return the cotangent of a reduction over `dims`, expanded to the shape before the reduction."""
     if g.ndim and g.ndim != len(shape):
         g = g.reshape([1 if place in dims else size for place, size in enumerate(shape)])
     return g.expand(shape) if isinstance(g, Tensor) else laid_out(np.asarray(g), shape)
 
 
 def without(g: Any, mask: Any) -> Any:
-    """Return a cotangent with zeros where a mask of its shape holds, whatever stood there.
+    """Return a cotangent with zeros where a mask is True, also in place of NaN and infinities.
 
     Args:
         g: a tensor, or an array.
-        mask: an array of booleans.
+        mask: an array of booleans, of the shape of g.
     """
     return g.masked_fill(from_array(mask), 0) if isinstance(g, Tensor) else cleared(np.asarray(g), mask)

@@ -1,4 +1,4 @@
-"""Reading and writing parts of tensors: subscripts, gathers and scatters, each with its adjoint."""
+"""Reading and writing elements: subscripts, gather and scatter, index_select and its like, masks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import in_place, writeable
-from gradcli.engine.ops.operands import axis, operand, require_one_dtype
+from gradcli.engine.ops.operands import axis, operand, require_one_dtype, require_places
 from gradcli.engine.ops.parts import select, slice_axis
 from gradcli.engine.ops.shape import alias, unsqueeze
 from gradcli.engine.recording import record, tracked
@@ -20,7 +20,7 @@ Key = tuple[Any, ...]
 
 
 class IndexBackward0(Node):
-    """The cotangent is added into zeros at the places that were read."""
+    """The cotangent is added into zeros where the elements were read."""
 
     shape: tuple[int, ...]
     key: Key
@@ -30,7 +30,7 @@ class IndexBackward0(Node):
 
 
 class AddAtBackward0(Node):
-    """The adjoint of adding at places is reading there."""
+    """The cotangent is read where the values were added."""
 
     key: Key
 
@@ -39,7 +39,7 @@ class AddAtBackward0(Node):
 
 
 class IndexPutBackward0(Node):
-    """Places that were written pass nothing to the old values, and all to the new ones."""
+    """The old values get 0 where they were overwritten; the new ones get the cotangent from there."""
 
     key: Key
     accumulate: bool
@@ -52,35 +52,35 @@ class IndexPutBackward0(Node):
 
 
 class IndexSelectBackward0(IndexBackward0):
-    """As IndexBackward0, along one axis."""
+    """Of `index_select`."""
 
 
 class TakeBackward0(IndexBackward0):
-    """As IndexBackward0, by position in the flattened tensor."""
+    """Of `take`."""
 
 
 class MaskedSelectBackward0(IndexBackward0):
-    """As IndexBackward0, where a mask holds."""
+    """Of `masked_select`."""
 
 
 class GatherBackward0(IndexBackward0):
-    """As IndexBackward0, with indices for every element."""
+    """Of `gather`."""
 
 
 class IndexAddBackward0(IndexPutBackward0):
-    """Added values get the cotangent from where they were added."""
+    """Of `index_add`."""
 
 
 class ScatterAddBackward0(IndexPutBackward0):
-    """Added values get the cotangent from where they were added."""
+    """Of `scatter_add`."""
 
 
 class ScatterBackward0(IndexPutBackward0):
-    """Written values get the cotangent from where they were written."""
+    """Of `scatter`."""
 
 
 class IndexCopyBackward0(IndexPutBackward0):
-    """Written values get the cotangent from where they were written."""
+    """Of `index_copy`."""
 
 
 def _array_key(key: Key) -> Key:
@@ -102,15 +102,14 @@ def _index_message(error: IndexError, input: Tensor, key: Key) -> str:
             shape = input._data.shape[place : place + entry._data.ndim]
             if entry._data.shape != shape:
                 return (
-                    f"The shape of the mask {list(entry._data.shape)} at index 0 does not match the shape of "
-                    "the indexed "
-                    f"tensor {list(input._data.shape)} at index {place}"
+                    f"The shape of the mask {list(entry._data.shape)} at index 0 does not match the shape of the "
+                    f"indexed tensor {list(input._data.shape)} at index {place}"
                 )
     return str(error).replace("for axis", "for dimension").replace("indexing arrays", "indexing tensors")
 
 
 def add_at(values: Tensor, shape: tuple[int, ...], key: Key) -> Tensor:
-    """Return zeros of `shape` with values added at a subscript, repeated places adding up."""
+    """Return zeros of `shape` with values added at a subscript; values for the same place are summed."""
     whole = np.zeros(shape, dtype=values._data.dtype)
     _add(whole, _array_key(key), values._data)
     return record(AddAtBackward0, whole, (values,), key=key)
@@ -130,7 +129,7 @@ def index_put(
     accumulate: bool = False,
     kind: type[Node] = IndexPutBackward0,
 ) -> Tensor:
-    """Return a copy with values written (or added) at an advanced subscript."""
+    """Return a copy with values written, or added with `accumulate`, at a tuple of index tensors."""
     key = tuple(indices)
     whole = input._data.copy()
     given = values._data.astype(whole.dtype, copy=False)
@@ -142,12 +141,12 @@ def index_put(
 
 
 def index_put_(input: Tensor, indices: Sequence[Any], values: Tensor, accumulate: bool = False) -> Tensor:
-    """Write (or add) values at an advanced subscript."""
+    """Write, or add with `accumulate`, values at a tuple of index tensors, in place."""
     return in_place(input, index_put, indices, values, accumulate)
 
 
 def _split(key: Any) -> Key:
-    """Return a subscript as a tuple: lists and arrays as tensors, whole-number tensors without axes as ints."""
+    """Return a subscript as a tuple: lists and arrays become tensors, 0-d integer tensors become ints."""
     entries = key if isinstance(key, tuple) else (key,)
     return tuple(_entry(entry) for entry in entries)
 
@@ -186,7 +185,7 @@ def _width(entry: Any) -> int:
 
 
 def _basic_then_advanced(input: Tensor, key: Key) -> tuple[Tensor, Key]:
-    """Apply the ints, slices and new axes of a subscript as views; return what is left for the advanced part."""
+    """Apply the ints, slices and new axes of a subscript as views; return the view and the subscript that is left."""
     used = sum(_width(entry) for entry in key)
     if used > input._data.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input._data.ndim}")
@@ -221,7 +220,7 @@ def _sliced(input: Tensor, place: int, entry: slice) -> Tensor:
 
 
 def getitem(input: Tensor, key: Any) -> Tensor:
-    """Return what a subscript selects: a view for ints, slices and None; a copy for lists, tensors and masks."""
+    """Return `input[key]`: a view for ints, slices, None and `...`; a copy for lists, index tensors and masks."""
     part, advanced = _basic_then_advanced(input, _split(key))
     if advanced:
         return read_at(part, advanced)
@@ -229,7 +228,7 @@ def getitem(input: Tensor, key: Any) -> Tensor:
 
 
 def setitem(input: Tensor, key: Any, value: Any) -> None:
-    """Write a value to what a subscript selects."""
+    """Write `input[key] = value` in place, with the value broadcast and cast."""
     entries = _split(key)
     given = operand(value, "value")
     if not tracked(input, given):
@@ -245,7 +244,7 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
 
 
 def _trimmed(value: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return the value without leading axes of length 1 that the place written to does not have."""
+    """Return the value without leading axes of length 1 beyond the number of axes of the place written to."""
     extra = value._data.ndim - len(shape)
     if extra > 0 and value._data.shape[:extra] == (1,) * extra:
         return value.reshape(value._data.shape[extra:])
@@ -277,13 +276,13 @@ def _write_untracked(input: Tensor, entries: Key, given: Any) -> None:
 
 
 def _along(dim: int, index: Tensor, ndim: int) -> Key:
-    """Return the subscript of `gather`: the index along one axis, every position along the others."""
+    """Return the subscript of `gather`: the index along one axis, and its own positions along the others."""
     grids = np.indices(index._data.shape, sparse=True)
     return tuple(index if place == dim else from_array(grids[place]) for place in range(ndim))
 
 
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Return, for every position, the element whose place along `dim` the index names."""
+    """Return out[i, j, ...] = input[index[i, j, ...], j, ...] (for dim = 0), in the shape of the index."""
     if not input._data.ndim:
         return input.expand(index._data.shape).clone()
     place = axis(dim, input._data.ndim)
@@ -292,7 +291,7 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def _require_within(index: Tensor, dim: int, shape: tuple[int, ...]) -> None:
-    """Raise RuntimeError unless an index names places along an axis, none from the end, for parts of the others."""
+    """Raise RuntimeError unless an index for `gather` or `scatter` holds integers from 0 on that fit the shape."""
     found = index._data
     if found.dtype.kind not in "iu":
         raise RuntimeError(f"gather and scatter: Expected dtype int32/int64 for index, got {index.dtype}")
@@ -325,71 +324,74 @@ def _scattered(kind: type[Node], input: Tensor, dim: int, index: Tensor, src: An
 
 
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None) -> Tensor:
-    """Return a copy with values written along `dim` at the places the index names."""
+    """Return a copy with out[index[i, j, ...], j, ...] = src[i, j, ...] (for dim = 0); src or value may be a number."""
     return _scattered(ScatterBackward0, input, dim, index, value if src is None else src, False)
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Return a copy with values added along `dim` at the places the index names."""
+    """Return a copy with out[index[i, j, ...], j, ...] += src[i, j, ...] (for dim = 0)."""
     return _scattered(ScatterAddBackward0, input, dim, index, src, True)
 
 
-def _line(dim: int, index: Tensor) -> Key:
-    return (slice(None),) * dim + (index,)
+def _line(input: Tensor, dim: int, index: Tensor, *, from_end: bool = False) -> Key:
+    """Return the subscript of the slices of an axis that an index vector names; raises as `require_places`."""
+    place = axis(dim, input._data.ndim)
+    if input._data.ndim and not from_end:
+        require_places(index, input._data.shape[place])
+    return (slice(None),) * place + (index,)
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """Return the slices of an axis that the index names."""
-    return read_at(input, _line(axis(dim, input._data.ndim), index), IndexSelectBackward0)
+    """Return the slices of an axis at an index vector; raises IndexError where there is none, or it is negative."""
+    return read_at(input, _line(input, dim, index), IndexSelectBackward0)
 
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """Return a copy with slices added along an axis at the places the index names."""
+    """Return a copy with alpha * source added to the slices of an axis at an index vector; see `index_select`."""
     require_one_dtype("index_add", input, source)
     scaled = source if alpha == 1 else source * alpha
-    return index_put(input, _line(axis(dim, input._data.ndim), index), scaled, True, IndexAddBackward0)
+    return index_put(input, _line(input, dim, index), scaled, True, IndexAddBackward0)
 
 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """Return a copy with slices written along an axis at the places the index names."""
+    """Return a copy with source written to the slices of an axis at an index vector; see `index_select`."""
     require_one_dtype("index_copy", input, source)
-    return index_put(input, _line(axis(dim, input._data.ndim), index), source, False, IndexCopyBackward0)
+    return index_put(input, _line(input, dim, index), source, False, IndexCopyBackward0)
 
 
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """Return a copy with one value written along an axis at the places the index names."""
+    """Return a copy with one value in the slices of an axis at an index vector, which may count from the end."""
     filled = value if isinstance(value, Tensor) else from_array(np.asarray(value, dtype=input._data.dtype))
-    return index_put(input, _line(axis(dim, input._data.ndim), index), filled, False)
+    return index_put(input, _line(input, dim, index, from_end=True), filled, False)
 
 
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """Return the elements at positions of the flattened tensor."""
-    places = from_array(index._data % input._data.size if input._data.size else index._data)
-    key = tuple(from_array(part) for part in np.unravel_index(places._data, input._data.shape))
+    """Return the elements at positions of the flattened tensor, in the shape of the index; raises IndexError."""
+    size = input._data.size
+    outside = index._data[(index._data < -size) | (index._data >= size)]
+    if outside.size:
+        raise IndexError(f"out of range: tried to access index {outside[0]} on a tensor of {size} elements.")
+    places = index._data % max(size, 1)
+    key = tuple(from_array(part) for part in np.unravel_index(places, input._data.shape)) if size else ()
     return read_at(input, key, TakeBackward0) if key else input.expand(index._data.shape).clone()
 
 
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """Return the elements an index from argsort or argmax names."""
-    return gather(input.reshape(-1), 0, indices.reshape(-1)) if dim is None else gather(input, dim, indices)
-
-
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """Return the elements where the mask holds, along one axis."""
+    """Return a vector of the elements where the mask is True; input and mask are broadcast."""
     shape = np.broadcast_shapes(input._data.shape, mask._data.shape)
     whole = input if input._data.shape == shape else input.expand(shape)
     return read_at(whole, (from_array(np.broadcast_to(mask._data, shape)),), MaskedSelectBackward0)
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """Return a copy with the elements of `source`, in order, where the mask holds."""
+    """Return a copy with the first elements of `source`, in order, where the mask is True."""
     require_one_dtype("masked_scatter", input, source)
     full = from_array(np.broadcast_to(mask._data, input._data.shape))
     return index_put(input, (full,), source.reshape(-1)[: int(full._data.sum())])
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """Return the subscripts of the elements that are not zero, one row for each, or one tensor for each axis."""
+    """Return the indices of the elements that are not 0: rows [count, axes], or a tuple of one vector for each axis."""
     if as_tuple:
         return tuple(from_array(places) for places in np.nonzero(np.atleast_1d(input._data)))
     return from_array(np.argwhere(input._data))

@@ -1,4 +1,4 @@
-"""Putting tensors together and taking them apart, sorting, and diagonals as matrices."""
+"""Joining and splitting tensors, sorting, diagonal matrices, grids, Kronecker products and differences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SORT, TOPK = named_result("sort"), named_result("topk")
 
 
 class CatBackward0(Node):
-    """Every piece gets its part of the cotangent."""
+    """Each tensor gets its slice of the cotangent."""
 
     dim: int
     lengths: tuple[int, ...]
@@ -34,7 +34,7 @@ class CatBackward0(Node):
 
 
 class StackBackward0(Node):
-    """Every piece gets its index of the cotangent."""
+    """Each tensor gets its index of the cotangent."""
 
     dim: int
 
@@ -43,7 +43,7 @@ class StackBackward0(Node):
 
 
 class SortBackward0(Node):
-    """The cotangent goes back to where the elements came from."""
+    """The cotangent is scattered to the places that the elements came from."""
 
     _saved_names = ("indices",)
     shape: tuple[int, ...]
@@ -55,15 +55,15 @@ class SortBackward0(Node):
 
 
 class TopkBackward0(SortBackward0):
-    """As SortBackward0, for the elements that were kept."""
+    """As SortBackward0; elements that were not returned get 0."""
 
 
 @numpy_names
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Return tensors joined along an axis that they have.
+    """Return tensors joined along an existing axis; tensors of shape [0] are left out.
 
     Raises:
-        ValueError: there are none.
+        ValueError: there are no tensors.
         RuntimeError: they differ along another axis.
     """
     pieces = list(tensors)
@@ -86,7 +86,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Return tensors of one shape joined along a new axis.
 
     Raises:
-        RuntimeError: there are none, or their shapes differ.
+        RuntimeError: there are no tensors, or their shapes differ.
     """
     pieces = list(tensors)
     if not pieces:
@@ -102,18 +102,27 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Return tensors joined along their second axis (the first for vectors)."""
+    """Return tensors joined along their second axis; vectors and 0-d tensors along the first."""
     pieces = [reshape(piece, 1) if not piece._data.ndim else piece for piece in tensors]
     return cat(pieces, 0 if pieces[0]._data.ndim == 1 else 1)
 
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Return tensors joined as rows."""
+    """Return tensors joined along their first axis; a vector is one row."""
     return cat([reshape(piece, 1, -1) if piece._data.ndim < 2 else piece for piece in tensors], 0)
 
 
 def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of consecutive parts of an axis, of one size (the last may be shorter) or of given sizes."""
+    """Return views of consecutive parts of an axis.
+
+    Args:
+        input: the tensor.
+        split_size_or_sections: the length of all parts (the last may be shorter), or a list of lengths.
+        dim: the axis.
+
+    Raises:
+        RuntimeError: the lengths do not add up to that of the axis, or one is negative.
+    """
     require_axes("split", input)
     spot = axis(dim, input._data.ndim)
     total = input._data.shape[spot]
@@ -136,7 +145,7 @@ def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Ten
 
 
 def _several(views: list[Tensor]) -> tuple[Tensor, ...]:
-    """Return views that one call has made of a tensor, none of which a recorded operation may write to."""
+    """Mark views that one call returned: PyTorch forbids recorded in-place writes to such views."""
     for view in views:
         if view._grad_fn is not None:
             view._why_not_written = ONE_OF_SEVERAL
@@ -144,7 +153,7 @@ def _several(views: list[Tensor]) -> tuple[Tensor, ...]:
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return an axis in at most so many parts of equal size (the last may be shorter)."""
+    """Return views of at most `chunks` parts of an axis, of equal length (the last may be shorter)."""
     require_axes("chunk", input)
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
@@ -153,13 +162,13 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of every index of an axis."""
+    """Return views at every index of an axis, without this axis."""
     spot = axis(dim, input._data.ndim)
     return _several([select(input, spot, i) for i in range(input._data.shape[spot])])
 
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:  # noqa: ARG001
-    """Return the order that sorts an axis; equal elements stay in their order."""
+    """Return the indices that sort an axis (int64); always stable, NaN counts as the largest."""
     if not input._data.ndim:
         return from_array(np.zeros((), dtype=np.int64))
     spot = axis(dim, input._data.ndim)
@@ -170,7 +179,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesIndices:
-    """Return an axis in order, and where its elements were."""
+    """Return (values, indices) of an axis in order; always stable, NaN counts as the largest."""
     order = argsort(input, dim, descending, stable)
     return _picked(SortBackward0, SORT, input, order, axis(dim, input._data.ndim))
 
@@ -181,14 +190,20 @@ def _picked(kind: type[Node], result: type[ValuesIndices], input: Tensor, order:
 
 
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesIndices:  # noqa: ARG001
-    """Return the k largest (or smallest) elements of an axis, in order, and where they were."""
+    """Return (values, indices) of the k largest (or smallest) elements of an axis, always in order.
+
+    Raises:
+        RuntimeError: the axis has fewer than k elements.
+    """
     spot = axis(dim, input._data.ndim)
+    if not 0 <= k <= (input._data.shape[spot] if input._data.ndim else 1):
+        raise RuntimeError("selected index k out of range")
     order = argsort(input, spot, descending=largest)
     return _picked(TopkBackward0, TOPK, input, narrow(order, spot, 0, k), spot)
 
 
 def diag_embed(input: Tensor, offset: int = 0) -> Tensor:
-    """Return matrices with the last axis on a diagonal and zeros elsewhere."""
+    """Return matrices [..., n + |offset|, n + |offset|] with [..., n] on a diagonal, and zeros elsewhere."""
     size = input._data.shape[-1] + (offset if offset >= 0 else -offset)
 
     def region(array: Any) -> Any:
@@ -200,8 +215,14 @@ def diag_embed(input: Tensor, offset: int = 0) -> Tensor:
 
 
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Return a vector as the diagonal of a matrix, or the diagonal of a matrix as a vector."""
+    """Return the matrix with a vector on a diagonal, or a copy of a diagonal of a matrix.
+
+    Raises:
+        RuntimeError: the tensor is neither a vector nor a matrix.
+    """
     require_axes("diag", input)
+    if input._data.ndim > 2:
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input._data.ndim}D")
     if input._data.ndim == 1:
         return diag_embed(input, diagonal)
     return _diagonal_copy(input, diagonal)
@@ -212,7 +233,7 @@ def _diagonal_copy(input: Tensor, offset: int) -> Tensor:
 
 
 def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
-    """Return every element (or slice of an axis) repeated, its copies next to each other."""
+    """Return each element (of the flattened tensor; with `dim`, each slice) repeated several times in a row."""
     source, spot = (reshape(input, -1), 0) if dim is None else (input, axis(dim, input._data.ndim))
     count = repeats._data if isinstance(repeats, Tensor) else repeats
     index = np.repeat(np.arange(source._data.shape[spot]), count)
@@ -220,7 +241,7 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Return vectors expanded to the grid that they span."""
+    """Return vectors as views of a common grid: vector i varies along axis i ("xy": the first two axes swapped)."""
     given = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
     if indexing == "xy" and len(given) > 1:
         swapped = meshgrid(given[1], given[0], *given[2:])
@@ -244,10 +265,11 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 
 
 def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
-    """Return the differences of neighbours along an axis, n times."""
+    """Return the differences of neighbours along an axis, taken n times; each time the axis loses one element."""
     require_axes("diff", input)
     spot = axis(dim, input._data.ndim)
     for _ in range(n):
         size = input._data.shape[spot]
-        input = narrow(input, spot, 1, size - 1) - narrow(input, spot, 0, size - 1)
+        if size:
+            input = narrow(input, spot, 1, size - 1) - narrow(input, spot, 0, size - 1)
     return input

@@ -1,4 +1,4 @@
-"""A few operations on bare arrays for which NumPy's own way is slow."""
+"""Array functions that are faster than their NumPy expression; all return new arrays unless they say otherwise."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _WORDS: dict[str, Any] = {"f": np.int32, "d": np.int64}
 
 
 def cleared(x: Array, hidden: Array) -> Array:
-    """Return a copy of an array with +0 where a mask holds.
+    """Return an array with +0 where a mask is True.
 
-    The bits of a large array are and-ed, since choosing by a random mask stalls the processor.
+    A large float array is masked by a bitwise AND on its integer view: `np.where` with a random mask is slower, since
+    the processor mispredicts its branches.
     """
     word = _WORDS.get(x.dtype.char)
     if word is None or x.size < _MANY or hidden.shape != x.shape:
@@ -27,7 +28,7 @@ def cleared(x: Array, hidden: Array) -> Array:
 
 
 def laid_out(array: Array, shape: tuple[int, ...]) -> Array:
-    """Return the read-only view of an array in a shape that it can be broadcast to."""
+    """Return a read-only view of an array, broadcast to a shape, as `numpy.broadcast_to` does."""
     if not array.flags.c_contiguous:
         return np.broadcast_to(array, shape)
     lead = len(shape) - array.ndim
@@ -38,7 +39,7 @@ def laid_out(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 def summed_to(array: Array, shape: tuple[int, ...]) -> Any:
-    """Return an array summed over the axes along which `shape` would be broadcast to it."""
+    """Return an array summed to `shape`, from which it was broadcast: the adjoint of broadcasting."""
     lead = array.ndim - len(shape)
     dims = (*range(lead), *(lead + i for i, size in enumerate(shape) if size == 1 and array.shape[lead + i] != 1))
     return np.add.reduce(array, axis=dims).reshape(shape) if dims else array.reshape(shape)

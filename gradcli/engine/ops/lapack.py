@@ -1,4 +1,4 @@
-"""NumPy's linear algebra on arrays, with PyTorch's errors."""
+"""Calls of `numpy.linalg` with PyTorch's errors."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def factored(name: str, function: Callable[..., Any], *matrices: Array, square: 
     """Return `function(*matrices)`, a function of `numpy.linalg`.
 
     Args:
-        name: what the operation is called in `linalg`.
-        function: what computes it.
-        matrices: its arrays; the first is the matrix that is factored.
-        square: whether that must be square.
+        name: the name of the operation in `linalg`, for messages.
+        function: the function.
+        matrices: its arrays; the first holds the matrices to factor, [..., m, n].
+        square: require m = n.
 
     Raises:
-        RuntimeError: it is no matrix, or not square.
-        LinAlgError: it cannot be factored.
+        RuntimeError: the first array has fewer than two axes, or its matrices are not square.
+        LinAlgError: `numpy.linalg` raised one: a matrix is singular, not positive definite, or nothing converged.
     """
     shape = matrices[0].shape
     if len(shape) < 2:

@@ -1,4 +1,4 @@
-"""Products of matrices, and what is solved and factored with them."""
+"""Matrix products, inverses, determinants, linear systems, and Cholesky and eigenvalue decompositions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class MmBackward0(Node):
 
 
 class BmmBackward0(Node):
-    """d(A B) = dA B + A dB, for every matrix of a batch."""
+    """As MmBackward0, for batches of matrices."""
 
     _on_arrays = True
     _saved_names = ("self", "mat2")
@@ -64,7 +64,7 @@ class MvBackward0(Node):
 
 
 class DotBackward0(Node):
-    """d(u v) = du v + u dv."""
+    """d(u . v) = du . v + u . dv."""
 
     _on_arrays = True
     _saved_names = ("self", "tensor")
@@ -93,7 +93,7 @@ class AddmmBackward0(Node):
 
 
 class BaddbmmBackward0(AddmmBackward0):
-    """As AddmmBackward0, for every matrix of a batch."""
+    """As AddmmBackward0, for batches of matrices."""
 
 
 class LinalgInvExBackward0(Node):
@@ -108,7 +108,7 @@ class LinalgInvExBackward0(Node):
 
 
 class LinalgDetBackward0(Node):
-    """d det(A) = det(A) tr(A^-1 dA), through cofactors so that a singular matrix is right too."""
+    """d det(A) = det(A) tr(A^-1 dA); if a matrix of the batch is singular, by cofactors instead."""
 
     _saved_names = ("A", "result")
 
@@ -130,7 +130,7 @@ class LinalgSlogdetBackward0(Node):
 
 
 class LinalgSolveExBackward0(Node):
-    """d(A^-1 B) = A^-1 (dB - dA X)."""
+    """dX = A^-1 (dB - dA X), with X = A^-1 B."""
 
     _saved_names = ("A", "result")
     vector: bool
@@ -146,7 +146,7 @@ class LinalgSolveExBackward0(Node):
 
 
 class LinalgCholeskyExBackward0(Node):
-    """dL = L Phi(L^-1 dA L^-H), Phi the lower triangle with half its diagonal (Murray, arXiv 1602.07527)."""
+    """dL = L Phi(L^-1 dA L^-H); Phi takes the lower triangle and halves its diagonal (Murray, arXiv 1602.07527)."""
 
     _saved_names = ("L",)
 
@@ -160,7 +160,7 @@ class LinalgCholeskyExBackward0(Node):
 
 
 class LinalgEighBackward0(Node):
-    """d lambda = diag(V^H dA V); dV = V (F * V^H dA V), F = 1 / (lambda_j - lambda_i) off the diagonal."""
+    """d lambda = diag(V^H dA V); dV = V (F * V^H dA V), F_ij = 1 / (lambda_j - lambda_i), 0 on the diagonal."""
 
     _saved_names = ("eigenvalues", "eigenvectors")
 
@@ -183,7 +183,7 @@ def _eye_like(matrix: Tensor) -> Tensor:
 
 
 def _cofactors(a: Tensor) -> Tensor:
-    """Return the cofactor matrix, whose entries are determinants of what is left without a row and a column."""
+    """Return the cofactor matrices: (-1)^(i+j) times the determinant without row i and column j."""
     n = a._data.shape[-1]
     rows = []
     for i in range(n):
@@ -215,7 +215,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Return the product of two matrices.
 
     Raises:
-        RuntimeError: they are not matrices that fit, of one type.
+        RuntimeError: they are not matrices of fitting shapes and one element type.
     """
     a, b = input._data, mat2._data
     if a.ndim != 2:
@@ -231,7 +231,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Return the products of two batches of matrices."""
+    """Return the products [N, m, p] of two batches of matrices [N, m, n] and [N, n, p]; raises as `mm`."""
     _shapes("bmm", input, mat2, (3, 3))
     a, b = input._data.shape, mat2._data.shape
     if a[0] != b[0] or a[2] != b[1]:
@@ -243,7 +243,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """Return the product of a matrix and a vector."""
+    """Return the product of a matrix and a vector; raises as `mm`."""
     _shapes("mv", input, vec, (2, 1))
     if input._data.shape[1] != vec._data.shape[0]:
         raise RuntimeError(f"size mismatch, got input ({input._data.shape[0]}), mat ({input._data.shape[0]}x"
@@ -252,7 +252,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """Return the sum of products of two vectors (without a conjugate)."""
+    """Return sum(input * tensor) of two vectors, neither conjugated; raises as `mm`."""
     _shapes("dot", input, tensor, (1, 1))
     if input._data.shape != tensor._data.shape:
         raise RuntimeError(
@@ -263,7 +263,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """Return the products of two tensors' last axes, summed; two vectors give their dot product."""
+    """Return the sums of products over the last axes of two tensors: [..., n] and [*, n] give [..., *]."""
     if not input._data.ndim or not other._data.ndim:
         return input * other
     if input._data.ndim == other._data.ndim == 1:
@@ -273,7 +273,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Return the products of every element of one vector with every element of another."""
+    """Return the matrix input_i * vec2_j of two vectors."""
     return input.reshape(-1, 1) * vec2
 
 
@@ -301,7 +301,7 @@ def _added(kind: type[Node], input: Tensor, a: Tensor, b: Tensor, beta: float, a
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:  # noqa: PLR0911  (one return for each pair of ranks)
-    """Return the matrix product, by the rules of `@`: vectors are rows or columns, further axes are batches."""
+    """Return input @ other: a vector is a row on the left and a column on the right; leading axes are broadcast."""
     left, right = input._data.ndim, other._data.ndim
     if not left or not right:
         raise RuntimeError("both arguments to matmul need to be at least 1D, but they are 0D")
@@ -334,41 +334,43 @@ def _unsafe_view(product: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def trace(input: Tensor) -> Tensor:
-    """Return the sum of the diagonal of a matrix."""
+    """Return the sum of the diagonal of a matrix; raises RuntimeError for other tensors."""
+    if input._data.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input._data.ndim}")
     return diagonal(input).sum()
 
 
 def inv(input: Tensor) -> Tensor:
-    """Return the inverse of every matrix."""
+    """Return the inverses of matrices [..., m, m]; raises LinAlgError if one is singular."""
     return record(LinalgInvExBackward0, factored("inv", np.linalg.inv, input._data), (input,), keep=True)
 
 
 def det(input: Tensor) -> Tensor:
-    """Return the determinant of every matrix."""
+    """Return the determinants of matrices [..., m, m]."""
     return record(LinalgDetBackward0, factored("det", np.linalg.det, input._data), (input,), (input,), keep=True)
 
 
 class SignLogdet(NamedTuple):
-    """Sign and logarithm of the absolute value of a determinant."""
+    """The sign of a determinant, and the logarithm of its absolute value."""
 
     sign: Tensor
     logabsdet: Tensor
 
 
 def slogdet(input: Tensor) -> SignLogdet:
-    """Return sign and log of the absolute value of every determinant."""
+    """Return (sign, logabsdet) of the determinants of matrices [..., m, m]; 0 and -inf of singular ones."""
     sign, log = factored("slogdet", np.linalg.slogdet, input._data)
     results = record_many(LinalgSlogdetBackward0, [np.asarray(sign), np.asarray(log)], (input,), (input,))
     return SignLogdet(*results)
 
 
 def logdet(input: Tensor) -> Tensor:
-    """Return the logarithm of every determinant."""
+    """Return the logarithms of the determinants of matrices [..., m, m]; NaN of negative ones."""
     return det(input).log()
 
 
 def solve(input: Tensor, other: Tensor) -> Tensor:
-    """Return X with input @ X = other."""
+    """Return X with input @ X = other, for input [..., m, m] and other [..., m, k] or vectors [..., m]."""
     require_one_dtype("linalg.solve", input, other)
     a, b = arrays(input, other)
     vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
@@ -378,7 +380,7 @@ def solve(input: Tensor, other: Tensor) -> Tensor:
 
 
 def cholesky(input: Tensor) -> Tensor:
-    """Return the lower triangular factor of every positive definite matrix."""
+    """Return lower triangular L with L L^H = input, positive definite; only its lower triangle is read."""
     return record(LinalgCholeskyExBackward0, factored("cholesky", np.linalg.cholesky, input._data), (input,), keep=True)
 
 
@@ -390,6 +392,6 @@ class Eigen(NamedTuple):
 
 
 def eigh(input: Tensor) -> Eigen:
-    """Return eigenvalues and eigenvectors of every Hermitian matrix (read from its lower triangle)."""
+    """Return eigenvalues and eigenvectors of Hermitian matrices [..., m, m]; only the lower triangle is read."""
     values, vectors = factored("eigh", np.linalg.eigh, input._data)
     return Eigen(*record_many(LinalgEighBackward0, [values, vectors], (input,), keep=True))

@@ -1,4 +1,4 @@
-"""Filling and keeping elements by masks."""
+"""`masked_fill`, and the triangles of matrices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradcli.engine.tensor import Tensor, from_array
 
 
 class MaskedFillBackward0(Node):
-    """Nothing goes back where the mask holds."""
+    """The cotangent, 0 where the mask is True."""
 
     _on_arrays = True
     _saved_names = ("mask",)
@@ -28,7 +28,7 @@ class MaskedFillBackward0(Node):
 
 
 class MaskedFillBackward1(Node):
-    """As MaskedFillBackward0; a tensor that was filled in gets the sum of what the mask covers."""
+    """As MaskedFillBackward0, for a fill value that is a tensor: it gets the sum of the cotangent under the mask."""
 
     _saved_names = ("mask",)
 
@@ -46,18 +46,18 @@ class _Triangle(Node):
 
 
 class TrilBackward0(_Triangle):
-    """Nothing goes back above the diagonal."""
+    """The cotangent, 0 above the diagonal."""
 
 
 class TriuBackward0(_Triangle):
-    """Nothing goes back below the diagonal."""
+    """The cotangent, 0 below the diagonal."""
 
 
 _NUMBERS = frozenset((int, float))
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Return a copy with a value where the mask holds.
+    """Return a copy with a number, or the only element of a tensor, where a boolean mask is True.
 
     Raises:
         RuntimeError: the mask is not boolean.
@@ -84,10 +84,10 @@ def _below(input: Tensor, offset: int) -> Array:
 
 
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Return a copy with zeros above a diagonal."""
+    """Return a copy of matrices [..., m, n] with zeros above a diagonal (0: the main one, 1: the one above it)."""
     return _triangle(TrilBackward0, _below(input, diagonal), input)
 
 
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Return a copy with zeros below a diagonal."""
+    """Return a copy of matrices [..., m, n] with zeros below a diagonal (0: the main one, 1: the one above it)."""
     return _triangle(TriuBackward0, ~_below(input, diagonal - 1), input)

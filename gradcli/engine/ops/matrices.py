@@ -1,4 +1,4 @@
-"""Further functions of matrices, made of the factorisations and of products."""
+"""Functions of matrices composed of factorisations and products: norms, triangular systems, exp, covariance."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def matrix_norm(
 
     Args:
         A: tensors [..., m, n].
-        ord: "fro", "nuc", or 2, -2 (of the singular values), 1, -1 (of columns), inf, -inf (of rows).
+        ord: "fro"; "nuc" (the sum of the singular values); 2, -2 (the largest, the smallest of them); 1, -1 (the
+            largest, the smallest sum of |column|); inf, -inf (of |row|).
         dim: the two axes of the matrices.
         keepdim: keep these axes, with length 1.
         dtype: cast to this element type first.
@@ -56,7 +57,7 @@ def matrix_norm(
 
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Return the norm of vectors (one axis, or all of a vector), or of matrices (two axes, or all of a matrix)."""
+    """Return a vector norm over one axis or all, or a matrix norm if `ord` is given and there are two axes."""
     source = A if dtype is None else A.to(dtype)
     if dim is None and ord is None:
         return vector_norm(source, 2, None, keepdim)
@@ -67,18 +68,18 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """Return the eigenvalues of Hermitian matrices, ascending."""
+    """Return the eigenvalues of Hermitian matrices, ascending; one triangle is read: "L" or "U"."""
     return eigh(A if UPLO == "L" else adjoint(A)).eigenvalues
 
 
 def matrix_rank(A: Tensor, *, tol: Any = None, hermitian: bool = False) -> Tensor:
-    """Return how many singular values of matrices are not zero, up to rounding."""
+    """Return the number of singular values above `tol`: by default the largest times max(m, n) times the precision."""
     del hermitian
     return from_array(np.asarray(np.linalg.matrix_rank(A._data, tol=tol)).astype(np.int64))
 
 
 def cond(A: Tensor, p: Any = None) -> Tensor:
-    """Return the condition number of matrices in a norm: the ratio of extreme singular values by default."""
+    """Return the condition numbers of matrices in a matrix norm, by default 2: largest over smallest singular value."""
     if p in (None, 2, -2):
         values = svdvals(A)
         return values.amax(-1) / values.amin(-1) if p != -2 else values.amin(-1) / values.amax(-1)
@@ -86,7 +87,15 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
 
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """Return X with A X = B (or X A = B), reading one triangle of A."""
+    """Return X with A X = B (or X A = B), where only one triangle of A is read.
+
+    Args:
+        A: matrices [..., m, m].
+        B: right-hand sides.
+        upper: read the upper triangle.
+        left: solve A X = B, not X A = B.
+        unitriangular: take the diagonal as ones.
+    """
     triangle = triu(A) if upper else tril(A)
     if unitriangular:
         eye = from_array(np.eye(A._data.shape[-1], dtype=A._data.dtype))
@@ -97,7 +106,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
 
 
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """Return X with L L^H X = B."""
+    """Return X with L L^H X = B; with `upper`, L is upper triangular and L^H L X = B."""
     factor = adjoint(L) if upper else L
     half = solve_triangular(factor, B, upper=False)
     solution: Tensor = solve_triangular(adjoint(factor), half, upper=True)
@@ -105,7 +114,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """Return the inverse of L L^H."""
+    """Return the inverse of L L^H; with `upper`, of L^H L."""
     return cholesky_solve(from_array(np.eye(L._data.shape[-1], dtype=L._data.dtype)), L, upper)
 
 
@@ -117,13 +126,13 @@ def matrix_exp(A: Tensor) -> Tensor:
     scaled = A / 2**squarings
     eye = from_array(np.broadcast_to(np.eye(A._data.shape[-1], dtype=A._data.dtype), A._data.shape).copy())
     result = eye
-    for degree in range(18, 0, -1):  # Horner's scheme; at half a unit of size the rest is below 1e-21
+    for degree in range(18, 0, -1):  # Horner's scheme; for a 1-norm of at most 1/2 the remainder is below 1e-22
         result = eye + matmul(scaled, result) / degree
     return matrix_power(result, 2**squarings)
 
 
 def vander(x: Tensor, N: int | None = None, *, increasing: bool = False) -> Tensor:
-    """Return the powers of a vector's elements as rows, falling by default."""
+    """Return the Vandermonde matrix [n, N] of a vector; powers descend by default, as in `torch.vander`."""
     count = x._data.shape[-1] if N is None else N
     powers = [x**degree for degree in range(count)]
     if not powers:
@@ -133,12 +142,16 @@ def vander(x: Tensor, N: int | None = None, *, increasing: bool = False) -> Tens
 
 
 def rising_vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """Return the powers of a vector's elements as rows, rising."""
+    """Return the Vandermonde matrix [..., n, N] with ascending powers, as `torch.linalg.vander`."""
     return vander(x, N, increasing=True)
 
 
 def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
-    """Return the covariance matrix of variables in rows, from observations in columns."""
+    """Return the covariance matrix [m, m] of m variables in rows, with n observations in columns.
+
+    Raises:
+        NotImplementedError: weights are given.
+    """
     if fweights is not None or aweights is not None:
         raise NotImplementedError("cov: weights are not supported by gradcli.engine; weight the observations by hand")
     rows = input if input._data.ndim > 1 else input.reshape(1, -1)
@@ -148,7 +161,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: A
 
 
 def corrcoef(input: Tensor) -> Tensor:
-    """Return the correlation matrix of variables in rows."""
+    """Return the correlation matrix [m, m] of m variables in rows."""
     covariance = cov(input)
     if not covariance._data.ndim:
         return covariance / covariance
@@ -157,7 +170,7 @@ def corrcoef(input: Tensor) -> Tensor:
 
 
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """Return a copy whose slices along an axis have a p-norm of at most `maxnorm`."""
+    """Return a copy with each slice along an axis scaled down to a p-norm of `maxnorm` if its norm is larger."""
     place = axis(dim, input._data.ndim)
     others = tuple(other for other in range(input._data.ndim) if other != place)
     size = vector_norm(input, p, others, keepdim=True)
@@ -167,7 +180,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
 
 
 def chain_matmul(*matrices: Operand) -> Tensor:
-    """Return the product of matrices."""
+    """Return the product of matrices, from left to right."""
     result: Tensor = matrices[0]
     for matrix in matrices[1:]:
         result = matmul(result, matrix)

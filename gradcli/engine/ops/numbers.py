@@ -1,4 +1,4 @@
-"""Functions of single numbers beyond the usual ones: predicates, whole numbers, inverse error function, entropy."""
+"""Rarer elementwise functions: inverse error function, normal distribution, entropy, predicates, integer functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradcli.engine.tensor import Tensor, from_array
 
 
 class ErfinvBackward0(Node):
-    """With x = erf(y): dy = sqrt(pi)/2 exp(y^2) dx."""
+    """d erfinv(x) = sqrt(pi) / 2 exp(y^2) dx, with y = erfinv(x)."""
 
     _saved_names = ("result",)
 
@@ -27,39 +27,42 @@ class ErfinvBackward0(Node):
 
 
 def _erfinv(x: float) -> float:
-    """Take the normal distribution's quantile, and two steps of Newton's, on 1 - erf near 1 where erf is flat."""
+    """Start from a quantile of the normal distribution, and take two Newton steps: for |x| > 1/2 on erfc.
+
+    The quantile is that of (1 - |x|) / 2, which is exact near |x| = 1, where erf and the upper quantiles are not.
+    """
     if not -1 < x < 1:
         return math.copysign(math.inf, x) if abs(x) == 1 else math.nan
     from statistics import NormalDist
 
     size = abs(x)
-    y = NormalDist().inv_cdf((1 + size) / 2) / math.sqrt(2) if size < 1 - 1e-15 else 5.8
-    for _ in range(3):
+    y = -NormalDist().inv_cdf((1 - size) / 2) / math.sqrt(2)
+    for _ in range(2):
         rest = math.erf(y) - size if size < 0.5 else (1 - size) - math.erfc(y)
         y -= rest / (2 / math.sqrt(math.pi) * math.exp(-y * y))
     return math.copysign(y, x)
 
 
 def erfinv(input: Tensor) -> Tensor:
-    """Return y with erf(y) = x."""
+    """Return y with erf(y) = x: +-inf at +-1, NaN beyond."""
     refuse_kinds("erfinv", input._data, "c")
     x = floating(input._data)
     return record(ErfinvBackward0, np.asarray(np.vectorize(_erfinv, otypes=[x.dtype])(x)), (input,), keep=True)
 
 
 def ndtr(input: Tensor) -> Tensor:
-    """Return the area below the standard normal density up to x."""
+    """Return the standard normal distribution function at x."""
     half: Tensor = where(input < 0, erfc(-input / math.sqrt(2)), 1 + erf(input / math.sqrt(2)))
     return half / 2
 
 
 def ndtri(input: Tensor) -> Tensor:
-    """Return x with ndtr(x) = p."""
+    """Return the quantile of the standard normal distribution: x with ndtr(x) = p."""
     return erfinv(2 * input - 1) * math.sqrt(2)
 
 
 def entr(input: Tensor) -> Tensor:
-    """Return -x log(x): 0 at 0, minus infinity below."""
+    """Return -x log(x), the entropy: 0 at 0, -inf for negative x."""
     positive = input > 0
     inside = -input * log(where(positive, input, 1.0))
     result: Tensor = where(positive, inside, where(input == 0, 0.0, -math.inf))
@@ -67,59 +70,59 @@ def entr(input: Tensor) -> Tensor:
 
 
 def xlog1py(input: Tensor, other: Tensor) -> Tensor:
-    """Return input * log(1 + other), 0 where input is 0."""
+    """Return input * log(1 + other), and 0 where input is 0 unless other is NaN."""
     zero = (input == 0) & ~other.isnan()
     return (input * log1p(other.masked_fill(zero, 0))).masked_fill(zero, 0)
 
 
 def copysign(input: Tensor, other: Operand) -> Tensor:
-    """Return the size of the input with the sign of the other."""
+    """Return |input| with the sign of other; -0.0 counts as negative, and other gets no gradient."""
     sign = np.where(np.signbit(pair(input, operand(other))[1]), -1, 1)
     return input.abs() * from_array(np.asarray(sign, dtype=floating(input._data).dtype))
 
 
 def isreal(input: Tensor) -> Tensor:
-    """Tell of every element whether its imaginary part is zero."""
+    """Return, for every element, whether its imaginary part is 0."""
     return from_array(np.isreal(input._data))
 
 
 def isposinf(input: Tensor) -> Tensor:
-    """Tell of every element whether it is plus infinity."""
+    """Return, for every element, whether it is inf."""
     return from_array(input._data == math.inf)
 
 
 def isneginf(input: Tensor) -> Tensor:
-    """Tell of every element whether it is minus infinity."""
+    """Return, for every element, whether it is -inf."""
     return from_array(input._data == -math.inf)
 
 
 def signbit(input: Tensor) -> Tensor:
-    """Tell of every element whether it is negative; -0.0 is."""
+    """Return, for every element, whether its sign bit is set, as of -0.0."""
     return from_array(np.signbit(floating(input._data)))
 
 
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
-    """Return the next number after the input towards the other."""
+    """Return the next floating point number after input in the direction of other."""
     return from_array(np.nextafter(*pair(input, other)))
 
 
 def gcd(input: Tensor, other: Tensor) -> Tensor:
-    """Return the greatest common divisor of whole numbers."""
+    """Return the greatest common divisor of integers, elementwise."""
     return from_array(_whole("gcd", np.gcd, input, other))
 
 
 def lcm(input: Tensor, other: Tensor) -> Tensor:
-    """Return the least common multiple of whole numbers."""
+    """Return the least common multiple of integers, elementwise."""
     return from_array(_whole("lcm", np.lcm, input, other))
 
 
 def bitwise_left_shift(input: Tensor, other: Operand) -> Tensor:
-    """Return input << other, for whole numbers."""
+    """Return input << other, of integers."""
     return from_array(_whole("lshift", np.left_shift, input, other))
 
 
 def bitwise_right_shift(input: Tensor, other: Operand) -> Tensor:
-    """Return input >> other, for whole numbers."""
+    """Return input >> other, of integers."""
     return from_array(_whole("rshift", np.right_shift, input, other))
 
 

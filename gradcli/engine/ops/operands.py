@@ -1,4 +1,4 @@
-"""What operations are given: tensors, numbers and arrays, brought to a common type."""
+"""Arguments of operations: type promotion, broadcasting checks, axes and shapes, with PyTorch's errors."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ R = TypeVar("R")
 
 
 def result_dtype(*operands: Operand) -> np.dtype[Any]:
-    """Return the element type of an operation on these operands.
+    """Return the element type of an operation on these operands, by PyTorch's type promotion.
 
-    Tensors with axes have priority over tensors without, and those over bare numbers, unless of a lower category.
+    Tensors with axes decide; a 0-d tensor changes the type only if it is of a higher category (boolean, integer,
+    floating point, complex), and a number only if it is of a higher category than all tensors.
     """
     levels: list[np.dtype[Any] | None] = [None, None, None]
     for operand in operands:
@@ -43,10 +44,10 @@ def result_dtype(*operands: Operand) -> np.dtype[Any]:
 
 
 def operand(value: object, name: str = "other") -> Any:
-    """Return a tensor or a number for what was given.
+    """Return a tensor or a Python number: arrays become tensors that share memory, NumPy scalars numbers.
 
     Raises:
-        TypeError: it is neither, nor an array.
+        TypeError: the value is none of these; the message calls it `name`.
     """
     if isinstance(value, Tensor) or type(value) in _PLAIN:
         return value
@@ -71,7 +72,12 @@ def arrays(*operands: Operand) -> list[Any]:
 
 
 def both(input: object, other: object) -> tuple[Any, Any, Any, Any]:
-    """Return two operands, tensors or numbers, and their arrays of a common type; fast where they have one type."""
+    """Return two operands as tensors or numbers, and their arrays of a common type.
+
+    Raises:
+        TypeError: one is not a tensor, a number or an array.
+        RuntimeError: their shapes do not broadcast.
+    """
     if isinstance(input, Tensor):
         x = input._data
         if isinstance(other, Tensor):
@@ -90,7 +96,7 @@ def both(input: object, other: object) -> tuple[Any, Any, Any, Any]:
 
 
 def pair(input: object, other: object) -> tuple[Any, Any]:
-    """Return the arrays of two operands, of their common type."""
+    """Return the arrays of two operands, of their common type; raises as `both`."""
     return both(input, other)[2:]
 
 
@@ -106,12 +112,12 @@ def check_broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> None:
 
 
 def floating(array: Array) -> Array:
-    """Return the array, integers and booleans turned into the default floating point type."""
+    """Return the array, cast to the default floating point type if it holds integers or booleans."""
     return array if array.dtype.kind in "fc" else array.astype(get_default_dtype().numpy)
 
 
 def conj(value: Any) -> Any:
-    """Return the complex conjugate of a tensor, array or number; real ones are returned as they are."""
+    """Return the complex conjugate of a tensor, an array or a number; real tensors and arrays themselves."""
     if isinstance(value, Tensor):
         return value.conj() if value._data.dtype.kind == "c" else value
     if isinstance(value, np.ndarray) and value.dtype.kind != "c":
@@ -120,7 +126,7 @@ def conj(value: Any) -> Any:
 
 
 def axis(dim: int, ndim: int) -> int:
-    """Return a non-negative axis.
+    """Return an axis as a non-negative number; a 0-d tensor has axis 0 in this respect.
 
     Raises:
         IndexError: there is no such axis.
@@ -132,7 +138,7 @@ def axis(dim: int, ndim: int) -> int:
 
 
 def axes(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
-    """Return non-negative axes; all of them for None or an empty sequence.
+    """Return axes as non-negative numbers: all for None or an empty sequence, none of a 0-d tensor.
 
     Raises:
         RuntimeError: an axis appears twice.
@@ -167,12 +173,12 @@ def sizes(given: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def result_type(tensor1: Operand, tensor2: Operand) -> dtype:
-    """Return the element type of an operation on two tensors or numbers."""
+    """Return the element type of an operation on two tensors or numbers (`torch.result_type`)."""
     return BY_NUMPY[result_dtype(tensor1, tensor2)]
 
 
 def promoted(type1: dtype, type2: dtype) -> dtype:
-    """Return the smallest element type that holds both."""
+    """Return the element type that two element types are promoted to (`torch.promote_types`)."""
     return BY_NUMPY[promote_types(type1.numpy, type2.numpy)]
 
 
@@ -183,9 +189,17 @@ def require_axes(name: str, input: Tensor, least: int = 1) -> None:
 
 
 def refuse_kinds(name: str, array: Array, kinds: str) -> None:
-    """Raise NotImplementedError when an operation is not defined for a kind of numbers."""
+    """Raise NotImplementedError for an array whose `dtype.kind` is one of some letters, such as "fc"."""
     if array.dtype.kind in kinds:
         raise NotImplementedError(f"{name} is not implemented for '{BY_NUMPY[array.dtype].letter}'")
+
+
+def require_places(index: Tensor, size: int) -> None:
+    """Raise IndexError unless an index is a vector (or 0-d) of places from 0 to size - 1."""
+    if index._data.ndim > 1:
+        raise IndexError("Index is supposed to be a vector")
+    if bool(((index._data < 0) | (index._data >= size)).any()):
+        raise IndexError("index out of range in self")
 
 
 def require_one_dtype(name: str, *values: object) -> None:
@@ -197,10 +211,10 @@ def require_one_dtype(name: str, *values: object) -> None:
 
 
 def applied(name: str, function: Callable[..., Any], *values: Any) -> Any:
-    """Return a function of NumPy's on arrays.
+    """Return `function(*values)` of a NumPy function.
 
     Raises:
-        NotImplementedError: it is not defined for their kind of numbers.
+        NotImplementedError: the function is not defined for this element type.
     """
     try:
         return function(*values)

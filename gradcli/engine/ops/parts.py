@@ -1,4 +1,4 @@
-"""Views of some of the elements; the adjoint of taking a part is putting it into zeros."""
+"""Views of a part of a tensor: select, slice, diagonal, windows. In backward, the cotangent is put into zeros."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradcli.engine.tensor import Tensor
 
 
 class PlaceBackward0(Node):
-    """The adjoint of putting a part into zeros is taking the part."""
+    """The cotangent of a part that was put into zeros is this part of the cotangent."""
 
     take: Callable[[Tensor], Tensor]
 
@@ -25,7 +25,7 @@ class PlaceBackward0(Node):
 
 
 class _Part(Node):
-    """The rule of a view of some of the elements: the cotangent is put into zeros."""
+    """The rule of a view of a part: zeros of the input's shape with the cotangent in place of the part."""
 
     shape: tuple[int, ...]
     take: Callable[[Tensor], Tensor]
@@ -48,7 +48,7 @@ class DiagonalBackward0(_Part):
 
 
 class UnfoldBackward0(Node):
-    """Windows along an axis: what overlaps is summed."""
+    """Windows along an axis: an element gets the sum of the cotangents of all windows that contain it."""
 
     shape: tuple[int, ...]
     dim: int
@@ -67,7 +67,14 @@ class UnfoldBackward0(Node):
 def place(
     part: Tensor, shape: tuple[int, ...], region: Callable[[Array], Array], take: Callable[[Tensor], Tensor]
 ) -> Tensor:
-    """Return zeros of `shape` with `part` in a region; `take` is the same region of a tensor."""
+    """Return zeros of `shape` with `part` written to a region.
+
+    Args:
+        part: the values.
+        shape: the shape of the result.
+        region: returns the region of an array, as a view to write to.
+        take: returns the same region of a tensor; the rule of backward.
+    """
     whole = np.zeros(shape, dtype=part._data.dtype)
     region(whole)[...] = part._data
     return record(PlaceBackward0, whole, (part,), take=take)
@@ -76,12 +83,17 @@ def place(
 def part_view(
     kind: type[_Part], input: Tensor, region: Callable[[Array], Array], take: Callable[[Tensor], Tensor]
 ) -> Tensor:
-    """Return a view of a region of the input."""
+    """Return the view `region(array)` of the input; `take` is the same on tensors, for replaying the view."""
     return record_view(kind, region(input._data), input, take, shape=input._data.shape, region=region, take=take)
 
 
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """Return a view of a range of an axis."""
+    """Return a view of `length` elements of an axis from `start` on (negative: counted from the end).
+
+    Raises:
+        IndexError: there is no such start.
+        RuntimeError: the length is negative, or reaches beyond the axis.
+    """
     require_axes("narrow", input)
     size = input._data.shape[axis(dim, input._data.ndim)]
     if length < 0:
@@ -95,10 +107,10 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """Return a view of one index of an axis.
+    """Return a view at one index of an axis, without this axis.
 
     Raises:
-        IndexError: there is no such index.
+        IndexError: there is no such index, or the tensor has no axes.
     """
     spot, size = axis(dim, input._data.ndim), 0
     if not input._data.ndim:
@@ -117,13 +129,13 @@ def _array_at(array: Array, key: tuple[Any, ...]) -> Array:
 
 
 def slice_axis(input: Tensor, dim: int, part: slice) -> Tensor:
-    """Return a view of a slice of an axis."""
+    """Return a view of a slice of an axis; `dim` is not negative, the slice lies within the axis."""
     key = (slice(None),) * dim + (part,)
     return part_view(SliceBackward0, input, lambda array: array[key], lambda root: slice_axis(root, dim, part))
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """Return a view of a diagonal of two axes, as the last axis."""
+    """Return a view of a diagonal of two axes; it becomes the last axis, and the two are dropped."""
     dim1, dim2 = axis(dim1, input._data.ndim), axis(dim2, input._data.ndim)
 
     def region(array: Array) -> Array:
@@ -136,8 +148,19 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Return windows of `size` along an axis, `step` apart, as a last axis."""
+    """Return windows of `size` elements along an axis, `step` apart: [..., windows, ..., size].
+
+    Unlike PyTorch's, the result cannot be written to: windows overlap in memory.
+
+    Raises:
+        RuntimeError: a window is larger than the axis, or the step is not positive.
+    """
     spot = axis(dimension, input._data.ndim)
+    length = input._data.shape[spot] if input._data.ndim else 1
+    if size > length:
+        raise RuntimeError(f"maximum size for tensor at dimension {spot} is {length} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
     if not input._data.ndim:
         return unfold(input.reshape(1), 0, size, step).reshape(size)
     windows = np.lib.stride_tricks.sliding_window_view(input._data, size, axis=spot)

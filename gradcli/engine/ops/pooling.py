@@ -1,4 +1,4 @@
-"""Pooling: every window of a tensor reduced to one element; and channels that become pixels."""
+"""Max and average pooling over windows, and pixel shuffling."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradcli.engine.tensor import Tensor, from_array
 
 
 class Pooling(NamedTuple):
-    """Where the windows of a pooling lie, along the last axes."""
+    """Where the windows of a pooling lie: one number for each of the last axes; padding is on both sides."""
 
     kernel: tuple[int, ...]
     stride: tuple[int, ...]
@@ -23,18 +23,18 @@ class Pooling(NamedTuple):
     ceil_mode: bool
 
     def beyond(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """Return how far the last windows reach over the padded end of each axis, where part of a window counts."""
+        """Return how many elements the last window of each axis reaches beyond the padding; 0 without ceil_mode."""
         found = []
         for size, k, s, p, d in zip(sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True):
             room = size + 2 * p - d * (k - 1) - 1
             count = -(-room // s) if self.ceil_mode else room // s
-            if count * s >= size + p:  # the last window would start beyond the elements and the padding before them
+            if count * s >= size + p:  # a window must start in the elements or the padding before them
                 count -= 1
             found.append(max(count * s - room, 0))
         return tuple(found)
 
     def windows(self, input: Tensor, fill: float = 0) -> Tensor:
-        """Return the windows [N, C, *outputs, elements], with a number in the places around the tensor."""
+        """Return the windows [N, C, *outputs, elements] of a tensor [N, C, *sizes] that is padded with `fill`."""
         over = self.beyond(input._data.shape[2:])
         pads = tuple(width for p, o in zip(reversed(self.padding), reversed(over), strict=True) for width in (p, p + o))
         padded = pad_zeros(input, pads, fill) if any(pads) else input
@@ -45,10 +45,10 @@ class Pooling(NamedTuple):
 def pooling(
     kernel: Sizes, stride: Sizes | None, padding: Sizes, n: int, dilation: Sizes = 1, ceil_mode: bool = False
 ) -> Pooling:
-    """Return where windows lie along n axes; they follow each other unless a stride is given.
+    """Return where windows lie along n axes; the stride is the size of the kernel unless given.
 
     Raises:
-        RuntimeError: the padding is more than half of the kernel.
+        RuntimeError: the padding is more than half of the kernel size.
     """
     shape, pads = each(kernel, n), each(padding, n)
     if any(2 * p > k for p, k in zip(pads, shape, strict=True)):
@@ -60,12 +60,12 @@ def pooling(
 
 
 def max_pool(input: Tensor, places: Pooling, return_indices: bool = False) -> Any:
-    """Return the largest element of every window; the first of equal ones gets the gradient.
+    """Return the maximum of every window; of equal elements, the first gets the gradient.
 
     Args:
         input: [N, C, *sizes], or without N.
         places: where the windows lie.
-        return_indices: return the place of each element in the flattened sizes, too.
+        return_indices: return the index of each maximum in the flattened *sizes as well.
     """
     n = len(places.kernel)
     if input._data.ndim == n + 1:
@@ -88,7 +88,7 @@ def avg_pool(
     Args:
         input: [N, C, *sizes], or without N.
         places: where the windows lie.
-        count_include_pad: count the padding as elements.
+        count_include_pad: count padded elements in the divisor (never those that ceil_mode adds beyond the padding).
         divisor_override: divide the sum by this number instead.
     """
     n = len(places.kernel)
@@ -110,7 +110,7 @@ def avg_pool(
 
 
 class PixelShuffleBackward0(Node):
-    """The pixels go back to their channels."""
+    """The cotangent, unshuffled."""
 
     factor: int
 
@@ -119,7 +119,7 @@ class PixelShuffleBackward0(Node):
 
 
 class PixelUnshuffleBackward0(Node):
-    """The channels go back to their pixels."""
+    """The cotangent, shuffled."""
 
     factor: int
 
@@ -128,7 +128,11 @@ class PixelUnshuffleBackward0(Node):
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Return [..., C, H r, W r] from [..., C r^2, H, W]."""
+    """Return [..., C, H r, W r] from [..., C r^2, H, W] (Shi et al., arXiv 1609.05158).
+
+    Raises:
+        RuntimeError: the channels are not divisible by r^2.
+    """
     *lead, channels, height, width = input._data.shape
     r = upscale_factor
     if channels % (r * r):
@@ -146,7 +150,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Return [..., C r^2, H, W] from [..., C, H r, W r]."""
+    """Return [..., C r^2, H, W] from [..., C, H r, W r]; the inverse of `pixel_shuffle`."""
     *lead, channels, height, width = input._data.shape
     r, n = downscale_factor, len(lead)
     split = input._data.reshape(*lead, channels, height // r, r, width // r, r)

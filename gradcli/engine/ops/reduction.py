@@ -1,4 +1,4 @@
-"""Sums, extremes and norms over axes, and running sums."""
+"""Reductions over axes: sums, means, products, extremes, medians, and their positions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Dims = int | Sequence[int] | None
 
 
 class ValuesIndices(NamedTuple):
-    """What a reduction along one axis returns: the values, and where they were."""
+    """What a reduction along one axis returns: the values, and their positions along the axis (int64)."""
 
     values: Tensor
     indices: Tensor
@@ -31,7 +31,7 @@ class ValuesIndices(NamedTuple):
 
 
 def named_result(name: str) -> type[ValuesIndices]:
-    """Return the kind of pair that prints under an operation's name."""
+    """Return the subclass of ValuesIndices that prints as `return_types.<name>`."""
     return type(name, (ValuesIndices,), {"__slots__": (), "__module__": __name__})
 
 
@@ -39,7 +39,7 @@ MAX, MIN, MEDIAN = named_result("max"), named_result("min"), named_result("media
 
 
 class SumBackward0(Node):
-    """Every element gets the cotangent."""
+    """The cotangent, expanded to the input."""
 
     shape: tuple[int, ...]
     dims: tuple[int, ...]
@@ -50,11 +50,11 @@ class SumBackward0(Node):
 
 
 class SumBackward1(SumBackward0):
-    """As SumBackward0, over chosen axes."""
+    """As SumBackward0, where axes were named."""
 
 
 class NansumBackward0(Node):
-    """Every element that is a number gets the cotangent."""
+    """The cotangent, expanded to the input, and 0 where an element is NaN."""
 
     _saved_names = ("self",)
     dims: tuple[int, ...]
@@ -65,7 +65,7 @@ class NansumBackward0(Node):
 
 
 class MeanBackward0(Node):
-    """Every element gets the cotangent over their number."""
+    """The cotangent divided by the number of elements, expanded to the input."""
 
     shape: tuple[int, ...]
     dims: tuple[int, ...]
@@ -77,11 +77,11 @@ class MeanBackward0(Node):
 
 
 class MeanBackward1(MeanBackward0):
-    """As MeanBackward0, over chosen axes."""
+    """As MeanBackward0, where axes were named."""
 
 
 class ProdBackward0(Node):
-    """Every element gets the product of the others (found without dividing where one is zero)."""
+    """d prod = sum of (prod / x_i) dx_i; where an element is 0, products of the others are multiplied instead."""
 
     _saved_names = ("self", "result")
     dims: tuple[int, ...]
@@ -119,7 +119,7 @@ def _others(x: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 
 class ExtremeBackward(Node):
-    """The extreme elements share the cotangent equally."""
+    """Elements equal to the result share the cotangent equally."""
 
     _saved_names = ("self", "result")
     dims: tuple[int, ...]
@@ -134,23 +134,23 @@ class ExtremeBackward(Node):
 
 
 class MaxBackward1(ExtremeBackward):
-    """The largest elements of all share the cotangent."""
+    """Of `max` of all elements."""
 
 
 class MinBackward1(ExtremeBackward):
-    """The smallest elements of all share the cotangent."""
+    """Of `min` of all elements."""
 
 
 class AmaxBackward0(ExtremeBackward):
-    """The largest elements share the cotangent."""
+    """Of `amax`."""
 
 
 class AminBackward0(ExtremeBackward):
-    """The smallest elements share the cotangent."""
+    """Of `amin`."""
 
 
 class PickBackward(Node):
-    """The element that was picked along the axis gets the cotangent."""
+    """The element at the returned index gets the whole cotangent."""
 
     _saved_names = ("indices",)
     shape: tuple[int, ...]
@@ -167,24 +167,24 @@ class PickBackward(Node):
 
 
 class MaxBackward0(PickBackward):
-    """The first largest element along the axis gets the cotangent."""
+    """Of `max` along an axis: of equal elements, the first gets the cotangent."""
 
 
 class MinBackward0(PickBackward):
-    """The first smallest element along the axis gets the cotangent."""
+    """Of `min` along an axis: of equal elements, the first gets the cotangent."""
 
 
 class MedianBackward0(ExtremeBackward):
-    """The elements that equal the median of all share the cotangent."""
+    """Of `median` of all elements: those equal to it share the cotangent equally."""
 
 
 class MedianBackward1(PickBackward):
-    """The median element along the axis gets the cotangent."""
+    """Of `median` along an axis."""
 
 
 @numpy_names
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Return the sum over some axes, or over all; booleans and small integers add up in int64."""
+    """Return the sum over some axes, or over all; booleans and integers are summed in int64 unless a dtype is given."""
     x = input._data
     dims = axes(dim, x.ndim)
     wide = numpy_dtype(dtype) if dtype is not None else np.dtype(np.int64) if x.dtype.kind in "biu" else x.dtype
@@ -194,7 +194,7 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
 
 @numpy_names
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Return the sum, NaN counted as 0."""
+    """Return the sum over some axes, or over all, with NaN counted as 0."""
     dims = axes(dim, input._data.ndim)
     array = np.nansum(input._data, axis=dims, keepdims=keepdim)
     return record(NansumBackward0, array, (input,), (input,), dims=dims)
@@ -213,7 +213,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
     """Return the mean over some axes, or over all.
 
     Raises:
-        RuntimeError: the elements are integers.
+        RuntimeError: the elements are integers or booleans, and no floating point dtype is given.
     """
     if dtype is not None:
         input = input.to(dtype)
@@ -229,7 +229,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
 
 @numpy_names
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Return the product along one axis, or of all elements."""
+    """Return the product along one axis, or of all elements; integers are multiplied in int64."""
     input = input if dtype is None else input.to(dtype)
     dims = axes(dim, input._data.ndim)
     x = input._data.astype(np.int64) if input._data.dtype.kind in "biu" else input._data
@@ -257,7 +257,7 @@ def _pick(
 
 @numpy_names
 def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """Return the largest element, or (values, indices) along an axis; with a tensor, the larger of the two."""
+    """Return the largest element; (values, indices) along an axis; with a tensor as `dim`, `maximum` of the two."""
     if isinstance(dim, Tensor):
         return input.maximum(dim)
     refuse_kinds("max", input._data, "c")
@@ -268,7 +268,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 
 @numpy_names
 def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """Return the smallest element, or (values, indices) along an axis; with a tensor, the smaller of the two."""
+    """Return the smallest element; (values, indices) along an axis; with a tensor as `dim`, `minimum` of the two."""
     if isinstance(dim, Tensor):
         return input.minimum(dim)
     refuse_kinds("min", input._data, "c")
@@ -286,7 +286,7 @@ def _median_position(x: Array, axis: int) -> Array:
 
 @numpy_names
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """Return the lower median of all elements, or (values, indices) along an axis."""
+    """Return the median of all elements, or (values, indices) along an axis; of two middle elements the lower."""
     refuse_kinds("median", input._data, "c")
     if dim is None:
         flat = input._data.reshape(-1)
@@ -304,7 +304,7 @@ def _require_elements(name: str, x: Array, dims: Sequence[int]) -> None:
 
 @numpy_names
 def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Return the largest element over some axes; equal ones share the gradient."""
+    """Return the maximum over some axes, or over all; equal maxima share the gradient."""
     dims = axes(dim, input._data.ndim)
     _require_elements("amax", input._data, dims)
     array = input._data.max(axis=dims, keepdims=keepdim)
@@ -313,7 +313,7 @@ def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 
 @numpy_names
 def amin(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Return the smallest element over some axes; equal ones share the gradient."""
+    """Return the minimum over some axes, or over all; equal minima share the gradient."""
     dims = axes(dim, input._data.ndim)
     _require_elements("amin", input._data, dims)
     array = input._data.min(axis=dims, keepdims=keepdim)
@@ -333,28 +333,28 @@ def _position(name: str, function: Any, input: Tensor, dim: int | None, keepdim:
 
 @numpy_names
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Return the position of the (first) largest element."""
+    """Return the index of the first maximum along an axis, or in the flattened tensor (int64)."""
     return _position("argmax", np.argmax, input, dim, keepdim)
 
 
 @numpy_names
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Return the position of the (first) smallest element."""
+    """Return the index of the first minimum along an axis, or in the flattened tensor (int64)."""
     return _position("argmin", np.argmin, input, dim, keepdim)
 
 
 @numpy_names
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Return whether all elements are true, over some axes or all."""
+    """Return whether all elements are true (not 0), over some axes or all."""
     return from_array(input._data.astype(np.bool_).all(axis=axes(dim, input._data.ndim), keepdims=keepdim))
 
 
 @numpy_names
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Return whether some element is true, over some axes or all."""
+    """Return whether any element is true (not 0), over some axes or all."""
     return from_array(input._data.astype(np.bool_).any(axis=axes(dim, input._data.ndim), keepdims=keepdim))
 
 
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
-    """Return how many elements are not zero."""
+    """Return the number of elements that are not 0, over some axes or all (int64)."""
     return from_array(np.count_nonzero(input._data, axis=axes(dim, input._data.ndim)))

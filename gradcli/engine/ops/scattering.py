@@ -1,4 +1,4 @@
-"""Writing parts of tensors into copies of them, and reducing what falls on one place."""
+"""Copies with a part replaced, and `scatter_reduce`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIRST = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -np.inf, "amin": np.inf}
 
 
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """Return a copy with `src` at one index of an axis."""
+    """Return a copy with `src` written to `select(dim, index)`."""
     result = clone(input)
     result.select(dim, index).copy_(src)
     return result
@@ -27,21 +27,21 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """Return a copy with `src` in a slice of an axis."""
+    """Return a copy with `src` written to the slice start:end:step of an axis."""
     result = clone(input)
     result[(slice(None),) * axis(dim, input._data.ndim) + (slice(start, end, step),)].copy_(src)
     return result
 
 
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """Return a copy with `src` on a diagonal."""
+    """Return a copy with `src` written to `diagonal(offset, dim1, dim2)`."""
     result = clone(input)
     result.diagonal(offset, dim1, dim2).copy_(src)
     return result
 
 
 def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
-    """Write one number to the main diagonal (with `wrap`, of a tall matrix again after each square)."""
+    """Write a number to the main diagonal in place; with `wrap`, it starts again below each square of a tall matrix."""
     if tracked(input):
         check_may_change(input)
         mask = np.zeros(input._data.shape, dtype=np.bool_)
@@ -55,15 +55,16 @@ def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tens
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """Return a copy in which each place along `dim` holds the reduction of what the index sends there.
+    """Return a copy with out[index[i, j, ...], j, ...] (for dim = 0) reduced with all src[i, j, ...] of this place.
 
     Args:
         input: the tensor.
         dim: the axis that the index counts along.
-        index: a place for every element of `src`.
-        src: what is reduced.
-        reduce: "sum", "mean", "prod", "amax" or "amin"; extremes that are equal share the gradient.
-        include_self: count the old value of a place that is written to.
+        index: the places, at most of the shape of `src`.
+        src: the values.
+        reduce: "sum", "mean", "prod", "amax" or "amin". Equal extremes share the gradient. PyTorch counts the old value
+            among them even without `include_self`; here it is not.
+        include_self: reduce the old value of a place as well.
 
     Raises:
         RuntimeError: there is no such reduction.
@@ -78,7 +79,8 @@ def scatter_reduce(
         return scatter_add(start, dim, index, part)
     if reduce == "mean":
         count = hits + 1 if include_self else hits.clamp(min=1)
-        return scatter_add(start, dim, index, part) / count
+        total = scatter_add(start, dim, index, part)
+        return total / count if input._data.dtype.kind in "fc" else total.div(count, rounding_mode="floor")
     if reduce == "prod":
         return _product(start, dim, index, part)
     return _extreme(start, dim, index, part, np.maximum if reduce == "amax" else np.minimum)
@@ -92,7 +94,7 @@ def _positions(dim: int, index: Tensor, shape: tuple[int, ...]) -> Any:
 
 
 def _product(start: Tensor, dim: int, index: Tensor, part: Tensor) -> Tensor:
-    """Multiply one layer after the other: the elements that fall on one place are told apart by their turn."""
+    """Multiply by one index along `dim` after the other: within one, no two elements fall on the same place."""
     result = start
     for turn in range(index._data.shape[axis(dim, index._data.ndim)] if index._data.ndim else 1):
         layer = (slice(None),) * axis(dim, max(index._data.ndim, 1)) + (slice(turn, turn + 1),)

@@ -1,4 +1,4 @@
-"""Finding values and their places; none of these has a gradient but `mode` and `nanmedian`, which pick elements."""
+"""Searching, counting and distinct values. Only `take_along_dim`, `mode` and `nanmedian` are recorded."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.engine.ops.indexing import gather
 from gradcli.engine.ops.operands import axis
 from gradcli.engine.ops.reduction import ValuesIndices, named_result
 from gradcli.engine.tensor import Tensor, from_array
@@ -20,13 +21,13 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """Return the distinct elements (or slices along an axis), and where asked which each was and how many there were.
+    """Return the distinct elements (or slices along an axis), in ascending order.
 
     Args:
         input: the elements.
         sorted: has no effect: they are always in order.
-        return_inverse: return, for every element, the place of its like.
-        return_counts: return how often each occurred.
+        return_inverse: return the index of each input element among the distinct ones as well.
+        return_counts: return how often each occurs as well.
         dim: the axis whose slices are compared.
     """
     del sorted
@@ -39,16 +40,16 @@ def unique(
 
 
 def searchsorted(sorted_sequence: Tensor, input: Any, *, right: bool = False, side: str | None = None) -> Tensor:
-    """Return where values belong in an ascending vector, or in the rows of which each has its own values.
+    """Return the indices (int64) at which values would be inserted into an ascending vector, or row by row.
 
     Args:
-        sorted_sequence: the vector, or the rows.
-        input: the values, a tensor or a number.
-        right: after elements that are equal, rather than before.
+        sorted_sequence: a vector, or rows [..., n].
+        input: the values: a tensor or a number; for rows, [..., k] with the same leading axes.
+        right: insert after equal elements, not before.
         side: "left" or "right", instead of `right`.
 
     Raises:
-        RuntimeError: the sequence has several axes, and the values' leading axes are others.
+        RuntimeError: the sequence has several axes, and its leading axes are not those of the values.
     """
     values = input._data if isinstance(input, Tensor) else np.asarray(input)
     rows = sorted_sequence._data
@@ -66,19 +67,19 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, right: bool = False, si
 
 
 def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
-    """Return the number of the bucket between ascending boundaries that each value falls in."""
+    """Return the index of the bucket between ascending boundaries that each value falls in; see `searchsorted`."""
     return searchsorted(boundaries, input, right=right)
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """Return how often each whole number occurs, or the sum of the weights there."""
+    """Return how often each of 0, 1, ... occurs in a vector of non-negative integers, or the sum of its weights."""
     return from_array(np.bincount(input._data, None if weights is None else weights._data, minlength))
 
 
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """Return the elements (or slices along an axis) without those that equal the one before, as `unique` does."""
+    """Return the elements (or slices along an axis) without those equal to the one before; options as in `unique`."""
     lines = input._data.reshape(-1) if dim is None else np.moveaxis(input._data, dim, 0)
     flat = lines.reshape(len(lines), -1)
     new = np.ones(len(lines), dtype=np.bool_)
@@ -93,14 +94,24 @@ def unique_consecutive(
 
 
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Tell of every element whether it is one of others."""
+    """Return, for every element, whether it is among the test elements."""
     first, second = (entry._data if isinstance(entry, Tensor) else entry for entry in (elements, test_elements))
     return from_array(np.asarray(np.isin(first, second, assume_unique=assume_unique, invert=invert)))
 
 
 def argwhere(input: Tensor) -> Tensor:
-    """Return the subscripts of the elements that are not zero, one row for each."""
+    """Return the indices of the elements that are not 0, as rows [count, axes]."""
     return from_array(np.argwhere(input._data))
+
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """As `gather`, with input and indices broadcast along the other axes; both are flattened without `dim`."""
+    if dim is None:
+        return gather(input.reshape(-1), 0, indices.reshape(-1))
+    place, shapes = axis(dim, input._data.ndim), (input._data.shape, indices._data.shape)
+    whole = [*np.broadcast_shapes(*((*shape[:place], 1, *shape[place + 1 :]) for shape in shapes))]
+    source, index = (t.expand([*whole[:place], t._data.shape[place], *whole[place + 1 :]]) for t in (input, indices))
+    return gather(source, place, index)
 
 
 def _picked(kind: type[ValuesIndices], input: Tensor, places: Any, spot: int, keepdim: bool) -> ValuesIndices:
@@ -110,7 +121,9 @@ def _picked(kind: type[ValuesIndices], input: Tensor, places: Any, spot: int, ke
 
 
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
-    """Return the most frequent element along an axis (of several the smallest), and the last place where it is."""
+    """Return (values, indices) of the most frequent element along an axis: the smallest of several, its last index."""
+    if not input._data.ndim:
+        return MODE(input.clone(), from_array(np.zeros((), dtype=np.int64)))
 
     def last_of_the_most_frequent(line: Any) -> int:
         values, counts = np.unique(line, return_counts=True)
@@ -121,7 +134,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
 
 
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """Return the lower median of the elements that are numbers, of all of them or along an axis with its place."""
+    """Return the median of the elements that are not NaN, or (values, indices) along an axis; of two the lower."""
     if dim is None:
         return nanmedian(input.reshape(-1), 0).values
     spot = axis(dim, input._data.ndim)
@@ -132,7 +145,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
 
 
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """Return how many elements fall in each of equal bins between two limits (those of the elements by default)."""
+    """Return the histogram over equal bins from min to max, or over the range of the elements if min = max."""
     low, high = (float(input._data.min()), float(input._data.max())) if min == max else (min, max)
     counts, _ = np.histogram(input._data, bins, (low, high))
     return from_array(counts.astype(input._data.dtype))

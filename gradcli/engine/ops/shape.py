@@ -1,4 +1,4 @@
-"""Views and copies with other axes, each with its adjoint."""
+"""Reshaping, expanding, permuting: views where the memory allows it, else copies."""
 
 from __future__ import annotations
 
@@ -35,35 +35,35 @@ class _Reshaped(Node):
 
 
 class ViewBackward0(_Reshaped):
-    """The adjoint of a view is the view back."""
+    """Of `view`, and of `reshape` of contiguous memory."""
 
 
 class ReshapeAliasBackward0(_Reshaped):
-    """As ViewBackward0, of memory that is not in order."""
+    """Of a `reshape` that is a view of memory that is not contiguous."""
 
 
 class UnsafeViewBackward0(_Reshaped):
-    """As ViewBackward0, of a fresh copy."""
+    """Of the view of a fresh copy, in `reshape` and `matmul`."""
 
 
 class UnsqueezeBackward0(_Reshaped):
-    """An axis of length 1 goes away again."""
+    """The new axis of length 1 is dropped."""
 
 
 class SqueezeBackward0(_Reshaped):
-    """The axes of length 1 come back."""
+    """All axes of length 1 are put back."""
 
 
 class SqueezeBackward1(_Reshaped):
-    """The axis of length 1 comes back."""
+    """The squeezed axis is put back."""
 
 
 class SqueezeBackward4(_Reshaped):
-    """The axis of length 1 of a product with a vector comes back."""
+    """The axis that `matmul` adds to a vector is put back."""
 
 
 class ExpandBackward0(Node):
-    """The adjoint of repeating is summing."""
+    """The cotangent is summed over the axes that were expanded."""
 
     _on_arrays = True
     shape: tuple[int, ...]
@@ -73,7 +73,7 @@ class ExpandBackward0(Node):
 
 
 class PermuteBackward0(Node):
-    """The axes go back."""
+    """The inverse permutation."""
 
     _on_arrays = True
     inverse: tuple[int, ...]
@@ -83,7 +83,7 @@ class PermuteBackward0(Node):
 
 
 class TransposeBackward0(Node):
-    """The two axes are exchanged again."""
+    """The two axes are swapped back."""
 
     _on_arrays = True
     first: int
@@ -96,7 +96,7 @@ class TransposeBackward0(Node):
 
 
 class TBackward0(Node):
-    """A transposed matrix is transposed back."""
+    """The matrix is transposed back."""
 
     _on_arrays = True
 
@@ -105,7 +105,7 @@ class TBackward0(Node):
 
 
 class AliasBackward0(Node):
-    """The same memory hands its cotangent on."""
+    """The cotangent itself."""
 
     _on_arrays = True
 
@@ -114,7 +114,7 @@ class AliasBackward0(Node):
 
 
 def sum_to(input: Any, shape: tuple[int, ...]) -> Any:
-    """Return a tensor (or an array) summed over the axes along which `shape` would be broadcast to it."""
+    """Return a tensor or an array summed to `shape`, from which it was broadcast: the adjoint of broadcasting."""
     if not isinstance(input, Tensor):
         return summed_to(input, shape)
     have = input._data.shape
@@ -127,10 +127,10 @@ def sum_to(input: Any, shape: tuple[int, ...]) -> Any:
 
 
 def resolved(shape: Sequence[int], count: int) -> tuple[int, ...]:
-    """Return a shape with its -1 worked out.
+    """Return a shape for `count` elements, with its -1 replaced by the length that is left.
 
     Raises:
-        RuntimeError: the shape cannot hold so many elements.
+        RuntimeError: the shape does not have `count` elements, or has several -1.
     """
     fixed = tuple(shape)
     if -1 in fixed:
@@ -146,7 +146,7 @@ def resolved(shape: Sequence[int], count: int) -> tuple[int, ...]:
 
 
 def _viewed(array: Array, shape: tuple[int, ...]) -> Array | None:
-    """Return the array in another shape on the same memory, or None where that cannot be."""
+    """Return the array in another shape on the same memory, or None where this needs a copy."""
     result = array.reshape(shape)
     return result if array.flags.c_contiguous or not array.size or np.may_share_memory(result, array) else None
 
@@ -156,10 +156,10 @@ def _as_shape(kind: type[_Reshaped], input: Tensor, shape: tuple[int, ...], arra
 
 
 def view(input: Tensor, *shape: Any) -> Tensor:
-    """Return the same memory in another shape; with an element type, the same memory read as that type.
+    """Return the same memory in another shape; with an element type, the memory read as this type (not recorded).
 
     Raises:
-        RuntimeError: the memory is not laid out for it.
+        RuntimeError: the shape has another number of elements, or the strides do not allow a view.
     """
     if len(shape) == 1 and isinstance(shape[0], ElementType):
         return record(Node, input._data.view(shape[0].numpy), ())
@@ -182,7 +182,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Return the tensor with a range of axes made one."""
+    """Return the tensor with the axes from start_dim to end_dim merged into one."""
     shape = input._data.shape
     if not shape:
         return reshape(input, 1)
@@ -201,12 +201,12 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 
 def ravel(input: Tensor) -> Tensor:
-    """Return the elements along one axis."""
+    """Return all elements as a vector; a view where that is possible."""
     return reshape(input, -1)
 
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
-    """Return the view that has the shape of another tensor."""
+    """Return a view in the shape of another tensor; see `view`."""
     return view(input, *other._data.shape)
 
 
@@ -216,14 +216,14 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """Return a view with an axis of length 1 put in."""
+    """Return a view with a new axis of length 1 at `dim`."""
     spot = axis(dim, input._data.ndim + 1)
     array = np.expand_dims(input._data, spot)
     return record_view(UnsqueezeBackward0, array, input, lambda root: unsqueeze(root, spot), shape=input._data.shape)
 
 
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
-    """Return a view without the axes of length 1, or without the named ones of them."""
+    """Return a view without axes of length 1: all of them, or those in `dim` that have it."""
     shape = input._data.shape
     named = range(len(shape)) if dim is None else axes(dim, len(shape))
     gone = tuple(place for place in named if len(shape) and shape[place] == 1)
@@ -232,10 +232,10 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
 
 def expand(input: Tensor, *shape: Any) -> Tensor:
-    """Return a view in which axes of length 1 are repeated; -1 keeps a length.
+    """Return a view, broadcast to a shape; -1 keeps the length of an axis.
 
     Raises:
-        RuntimeError: another length cannot be repeated.
+        RuntimeError: the tensor does not broadcast to the shape.
     """
     wanted, have = sizes(shape), input._data.shape
     lead = len(wanted) - len(have)
@@ -258,12 +258,12 @@ def expand(input: Tensor, *shape: Any) -> Tensor:
 
 
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
-    """Return the tensor expanded to the shape of another."""
+    """Return the tensor expanded to the shape of another; see `expand`."""
     return expand(input, *other._data.shape)
 
 
 def broadcast_to(input: Tensor, *shape: Any) -> Tensor:
-    """Return the tensor expanded to a shape."""
+    """Return the tensor expanded to a shape; see `expand`."""
     return expand(input, *sizes(shape))
 
 
@@ -271,7 +271,7 @@ def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """Return a view with the axes in another order.
 
     Raises:
-        RuntimeError: not every axis is named once.
+        RuntimeError: the order does not name every axis exactly once.
     """
     order = tuple(axis(place, input._data.ndim) for place in sizes(order if dims is None else (dims,)))
     if len(set(order)) != len(order):
@@ -288,7 +288,7 @@ def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
 
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Return a view with two axes exchanged."""
+    """Return a view with two axes swapped."""
     first, second = axis(dim0, input._data.ndim), axis(dim1, input._data.ndim)
     array = input._data.swapaxes(first, second) if input._data.ndim else input._data
     return record_view(
@@ -297,7 +297,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 
 def t(input: Tensor) -> Tensor:
-    """Return a matrix transposed; a vector as it is.
+    """Return a view of a matrix with its axes swapped; a vector and a 0-d tensor keep theirs.
 
     Raises:
         RuntimeError: there are more than two axes.
@@ -313,14 +313,18 @@ def reverse_axes(input: Tensor) -> Tensor:
 
 
 def matrix_transpose(input: Tensor) -> Tensor:
-    """Return a view with the last two axes exchanged (the attribute `mT`)."""
+    """Return a view with the last two axes swapped (the attribute `mT`).
+
+    Raises:
+        RuntimeError: the tensor is a vector.
+    """
     if input._data.ndim == 1:
         raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
     return transpose(input, -2, -1) if input._data.ndim else input
 
 
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Return a view with some axes moved to other places."""
+    """Return a view with the axes `source` moved to the places `destination`; the others keep their order."""
     ndim = input._data.ndim
     start, goal = axes(source, ndim), axes(destination, ndim)
     order = [place for place in range(ndim) if place not in start]
@@ -330,10 +334,10 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 
 def alias(input: Tensor) -> Tensor:
-    """Return another tensor on the same memory, in the graph."""
+    """Return a view of the whole tensor, recorded as AliasBackward0."""
     return record_view(AliasBackward0, input._data, input, alias)
 
 
 def size(input: Tensor, dim: int | None = None) -> Any:
-    """Return the shape, or the length of one axis."""
+    """Return the shape as a `Size`, or the length of one axis."""
     return Size(input._data.shape) if dim is None else input._data.shape[axis(dim, input._data.ndim)]

@@ -57,7 +57,7 @@ class LogsumexpBackward0(Node):
 
 
 class LinalgVectorNormBackward0(Node):
-    """d (sum |x|^p)^(1/p) = x |x|^(p-2) norm^(1-p) dx; extremes share it for p = inf; 0 at 0."""
+    """d (sum |x|^p)^(1/p) = x |x|^(p-2) norm^(1-p) dx; 0 where x is 0; for p = +-inf, equal extremes share it."""
 
     _saved_names = ("self", "result")
     _constant_names = ("ord",)
@@ -85,7 +85,7 @@ class LinalgVectorNormBackward0(Node):
 
 
 class CumsumBackward0(Node):
-    """Every element gets the sum of the cotangents from its place on."""
+    """The cotangent of x_i is the sum of the cotangents at i and after it."""
 
     dim: int
 
@@ -94,7 +94,7 @@ class CumsumBackward0(Node):
 
 
 class CumprodBackward0(Node):
-    """Every element gets the sum over later products, each without it."""
+    """The cotangent of x_i is the sum over k >= i of g_k y_k / x_i; where an element is 0, by products without it."""
 
     _saved_names = ("self", "result")
     dim: int
@@ -147,7 +147,7 @@ def var(
     *,
     correction: float | None = None,
 ) -> Tensor:
-    """Return the variance over some axes, divided by n - correction (1 by default)."""
+    """Return the variance over some axes or all: squared deviations from the mean over n - correction (default 1)."""
     return _spread(VarBackward0, input, dim, unbiased, correction, keepdim)
 
 
@@ -160,13 +160,13 @@ def std(
     *,
     correction: float | None = None,
 ) -> Tensor:
-    """Return the square root of the variance; its gradient at 0 is taken as 0."""
+    """Return the square root of the variance; the gradient is 0 where it is 0."""
     return _spread(StdBackward0, input, dim, unbiased, correction, keepdim)
 
 
 @numpy_names
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
-    """Return log(sum(exp(x))) over some axes, without overflow."""
+    """Return log(sum(exp(x))) over some axes, without overflow; integers are computed in the default type."""
     x = floating(input._data)
     dims = axes(dim, x.ndim)
     peak = x.max(axis=dims, keepdims=True, initial=-np.inf)
@@ -178,7 +178,14 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
 
 
 def vector_norm(input: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Return the p-norm of the elements over some axes; its gradient at 0 is taken as 0."""
+    """Return the p-norm of the elements over some axes or all: (sum |x|^p)^(1/p).
+
+    For p = inf, -inf and 0 it is max |x|, min |x|, and the number of elements that are not 0. The gradient is 0 where
+    x is 0.
+
+    Raises:
+        RuntimeError: the elements are integers.
+    """
     if input._data.dtype.kind not in "fc":
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
@@ -201,13 +208,19 @@ def vector_norm(input: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool =
 
 @numpy_names
 def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Return the p-norm; "fro" is 2."""
+    """Return the p-norm of the elements over some axes or all; "fro" is the 2-norm.
+
+    Raises:
+        NotImplementedError: p is "nuc", a norm of matrices: use `linalg.matrix_norm`.
+    """
+    if p == "nuc":
+        raise NotImplementedError("norm: p='nuc' is not supported by gradcli.engine; use linalg.matrix_norm(x, 'nuc')")
     return vector_norm(input, 2.0 if p in ("fro", None) else float(p), dim, keepdim)
 
 
 @numpy_names
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Return running sums along an axis."""
+    """Return the cumulative sum along an axis, cast to `dtype` first if given."""
     input = input if dtype is None else input.to(dtype)
     place = axis(dim, input._data.ndim)
     array = np.cumsum(input._data, axis=place) if input._data.ndim else input._data.copy()
@@ -216,7 +229,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 
 @numpy_names
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Return running products along an axis."""
+    """Return the cumulative product along an axis, cast to `dtype` first if given."""
     input = input if dtype is None else input.to(dtype)
     place = axis(dim, input._data.ndim)
     array = np.cumprod(input._data, axis=place) if input._data.ndim else input._data.copy()
