@@ -28,8 +28,8 @@ def set_printoptions(*, profile: str | None = None, **options: Any) -> None:
         options: values of single options.
 
     Raises:
-        TypeError: there is no such option.
-        KeyError: there is no such profile.
+        TypeError: an option is unknown.
+        KeyError: the profile is unknown.
     """
     if profile is not None:
         OPTIONS.update(_PROFILES[profile])

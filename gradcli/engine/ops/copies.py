@@ -86,7 +86,7 @@ def to(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: b
 
     Raises:
         RuntimeError: the device is not the CPU.
-        TypeError: there is no such option.
+        TypeError: an option is unknown.
     """
     for value in args:
         if isinstance(value, Tensor):

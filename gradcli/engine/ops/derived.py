@@ -209,7 +209,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
     """Return (values, indices) of the k-th smallest element along an axis; k counts from 1.
 
     Raises:
-        RuntimeError: there is no k-th element.
+        RuntimeError: k is below 1 or above the length of the axis.
     """
     spot = axis(dim, input._data.ndim)
     if not 1 <= k <= (input._data.shape[spot] if input._data.ndim else 1):

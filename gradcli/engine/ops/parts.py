@@ -91,7 +91,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """Return a view of `length` elements of an axis from `start` on (negative: counted from the end).
 
     Raises:
-        IndexError: there is no such start.
+        IndexError: `start` is out of range.
         RuntimeError: the length is negative, or reaches beyond the axis.
     """
     require_axes("narrow", input)
@@ -110,7 +110,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     """Return a view at one index of an axis, without this axis.
 
     Raises:
-        IndexError: there is no such index, or the tensor has no axes.
+        IndexError: the index is out of range, or the tensor is 0-d.
     """
     spot, size = axis(dim, input._data.ndim), 0
     if not input._data.ndim:

@@ -20,7 +20,7 @@ def implementation(given: dict[str, Any], **known: Any) -> dict[str, Any]:
         known: the options of this optimiser, with what they are unless given.
 
     Raises:
-        TypeError: there is no such option.
+        TypeError: an option is unknown.
         NotImplementedError: steps are to be recorded, which they are not here.
     """
     unknown = set(given) - set(known)
