@@ -3,9 +3,10 @@
 import compileall
 import gc
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if not hasattr(config, "workerinput"):
         compileall.compile_dir(PACKAGE, quiet=2)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Handle interrupts as in a terminal: a shell's background jobs ignore them, and so does what these start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -306,6 +306,13 @@ def too_long(file: Path) -> Iterator[str]:
                 yield f"{node.name} in line {node.lineno} has {length} lines"
 
 
+def test_the_tests_can_be_collected_without_the_extras() -> None:
+    without = "import sys\nsys.modules.update(dict.fromkeys(('torch', 'jax', 'dask')))\nimport pytest\n"
+    collect = f"{without}sys.exit(pytest.main(['--collect-only', '-qq', '-p', 'no:cacheprovider']))"
+    done = subprocess.run([sys.executable, "-c", collect], cwd=PACKAGE.parent, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+
+
 def test_folders_stay_small() -> None:
     for folder in sorted({file.parent for file in (*FILES, *OUTSIDE)}):
         place = place_of(folder)

@@ -5,9 +5,8 @@ import re
 import pytest
 
 from gradcli.findings import FindingKind
-from tests import warm
 from tests.test_readme import stable
-from tools import gallery, reports
+from tools import gallery
 
 
 def words(text):
@@ -45,27 +44,3 @@ def test_every_page_belongs_to_a_finding_and_every_public_bug_too():
     assert pages == examples == {kind.value for kind in FindingKind}
     bugs = gallery.yaml.safe_load((gallery.DOCS / "findings" / "bugs.yaml").read_text(encoding="utf-8"))
     assert set(bugs) <= pages
-
-
-CASES = {reports.label(case): case for case in reports.reported_cases()}
-
-
-def test_every_report_that_runs_has_a_function_and_the_page_lists_them():
-    assert set(reports.reports()) == set(CASES)
-    page = reports.PAGE.read_text(encoding="utf-8")
-    screens = {name: reports.shown(page, name) for name in CASES}
-    assert reports.page(screens) == page, "run python -m tools.reports"
-    bugs = gallery.yaml.safe_load((gallery.DOCS / "findings" / "bugs.yaml").read_text(encoding="utf-8"))
-    for kind, entries in bugs.items():
-        for name in (entry[2] for entry in entries if len(entry) > 2):
-            assert kind in reports.outcome(screens[name])[0], name
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_a_report_is_named_and_patched_as_its_page_shows(name, tmp_path):
-    pytest.importorskip("torch", reason="the reports are Functions of PyTorch")
-    reports.file_in(tmp_path, CASES[name])
-    done = warm.run_for_text(reports.command_for(CASES[name]), tmp_path)
-    shown = reports.shown(reports.PAGE.read_text(encoding="utf-8"), name)
-    assert reports.outcome(done.stdout) == reports.outcome(shown)
-    assert reports.patch_in(done.stdout) == reports.patch_in(shown)

@@ -67,6 +67,7 @@ def test_a_fault_of_gradcli_itself_ends_with_70_and_says_how_to_report_it(
     assert ended.stdout == b""
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("extra", [["--in-process"], [], ["-j", "2"]], ids=["in process", "one worker", "two"])
 def test_an_interrupt_ends_with_130_and_leaves_no_process_behind(folder: Path, extra: list[str]) -> None:
     (folder / "waits.py").write_text(
@@ -76,12 +77,7 @@ def test_an_interrupt_ends_with_130_and_leaves_no_process_behind(folder: Path, e
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-m", "gradcli", "check", "waits:Waits", "-i", "x=2", *extra]
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore interrupts
-    try:
-        started = subprocess.Popen(command, cwd=folder, env=environment, stdout=-1, stderr=-1)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    with started as process:
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=-1, stderr=-1) as process:
         deadline = time.monotonic() + 60
         while not (folder / "pid").exists() or not (folder / "pid").read_text():
             assert time.monotonic() < deadline

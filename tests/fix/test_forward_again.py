@@ -39,6 +39,7 @@ FRAMEWORKS = ("engine", "torch")
 
 
 def patch_of(text: str, framework: str, folder):
+    pytest.importorskip(module_name(framework), reason="the Function is written on it")
     whole = HEADERS[framework] + text
     found = Specimen(f"own-{framework}", "", framework, "Own", whole, whole, frozenset(), inputs="")
     result, _ = patched(found, folder)
@@ -47,8 +48,12 @@ def patch_of(text: str, framework: str, folder):
     return result.patch
 
 
+def module_name(framework: str) -> str:
+    return {"engine": "gradcli.engine"}.get(framework, framework)
+
+
 def module(framework: str):
-    return importlib.import_module({"engine": "gradcli.engine"}.get(framework, framework))
+    return importlib.import_module(module_name(framework))
 
 
 def function_in(patch, folder):

@@ -4,6 +4,8 @@ import pytest
 
 from tests import warm
 
+pytest.importorskip("torch", reason="the Functions are written on PyTorch")
+
 HEAD = """import torch
 import torch.nn.functional as F
 from torch.autograd import Function

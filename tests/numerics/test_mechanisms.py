@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+pytest.importorskip("torch", reason="the recorded cases are Functions of PyTorch")
 from benchmarks.ablation.mechanisms import MECHANISMS, discovered
 from benchmarks.ablation.run import places
 from benchmarks.sensitivity import at, numbers, scaled

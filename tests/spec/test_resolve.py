@@ -188,6 +188,7 @@ def test_a_file_can_be_imported_after_it_was_repaired(folder):
     assert resolve("iota.py:A").object.__name__ == "A"
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_is_not_swallowed(folder):
     folder(kappa_py="raise KeyboardInterrupt\n")
     with pytest.raises(KeyboardInterrupt):

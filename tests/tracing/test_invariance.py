@@ -132,6 +132,7 @@ def test_hooks_and_classes_are_put_back(framework, build):
     assert list(net.weight._backward_hooks or {}) == []
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_goes_through_and_everything_is_put_back(framework):
     classes = everything_patched(framework)
 
