@@ -1,4 +1,4 @@
-"""Optimisers: each steps parameters by what backward left in their `.grad`."""
+"""The namespace `optim`: optimisers, which update parameters from their `.grad`."""
 
 from typing import Any
 
@@ -12,5 +12,5 @@ __all__ = ["LBFGS", "SGD", "Adam", "AdamW", "Optimizer", "RMSprop"]
 
 
 def __getattr__(name: str) -> Any:
-    """Refuse a name that is not here."""
+    """Raise AttributeError for a name that is not here, with names that are close."""
     raise refusal(".optim", name, globals())

@@ -1,4 +1,4 @@
-"""Optimisers that scale every element's step by its past gradients."""
+"""Adam, AdamW and RMSprop: step sizes adapted to each element by the squares of its past gradients."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ class Adam(Optimizer):
     """Adam (Kingma and Ba, arXiv 1412.6980).
 
     Args:
-        params: what to optimise.
+        params: tensors, or groups of them; see `Optimizer`.
         lr: the learning rate.
-        betas: how slowly the means of the gradient and of its square forget.
+        betas: the decay rates of the running means of the gradient and of its square.
         eps: added to the root of the mean square.
-        weight_decay: the multiple of the parameter that is added to its gradient.
-        amsgrad: divide by the largest mean square so far.
-        maximize: step along the gradient.
-        how: `foreach`, `capturable`, `differentiable` and `fused`, which have no effect.
+        weight_decay: this multiple of the parameter is added to its gradient (L2 penalty).
+        amsgrad: divide by the largest mean square so far (Reddi et al., arXiv 1904.09237).
+        maximize: step along the gradient, not against it.
+        how: `foreach`, `capturable` and `fused`, which have no effect; `differentiable` must be False.
+
+    Raises:
+        ValueError: an option is out of its range.
+        NotImplementedError: `differentiable` is True.
     """
 
     decoupled = False
@@ -74,7 +78,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient (Loshchilov and Hutter, arXiv 1711.05101)."""
+    """Adam with decoupled weight decay: parameters are multiplied by 1 - lr * weight_decay (arXiv 1711.05101)."""
 
     decoupled = True
 
@@ -94,18 +98,22 @@ class AdamW(Adam):
 
 
 class RMSprop(Optimizer):
-    """Steps over the root of the mean square of the gradient (Hinton's lecture 6, 2012).
+    """Gradients divided by the root of their running mean square (Hinton, lecture 6 of his Coursera course, 2012).
 
     Args:
-        params: what to optimise.
+        params: tensors, or groups of them; see `Optimizer`.
         lr: the learning rate.
-        alpha: how slowly the mean square forgets.
+        alpha: the decay rate of the running mean square.
         eps: added to its root.
-        weight_decay: the multiple of the parameter that is added to its gradient.
-        momentum: the share of the last step that is kept.
-        centered: take the square of the mean off the mean square.
-        maximize: step along the gradient.
-        how: `foreach`, `capturable` and `differentiable`, which have no effect.
+        weight_decay: this multiple of the parameter is added to its gradient (L2 penalty).
+        momentum: this multiple of the last step is added to the next.
+        centered: subtract the square of the running mean from the mean square: an estimate of the variance.
+        maximize: step along the gradient, not against it.
+        how: `foreach` and `capturable`, which have no effect; `differentiable` must be False.
+
+    Raises:
+        ValueError: an option is negative.
+        NotImplementedError: `differentiable` is True.
     """
 
     def __init__(
@@ -122,6 +130,9 @@ class RMSprop(Optimizer):
         **how: Any,
     ) -> None:
         options: dict[str, Any] = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay}
+        for name, value in {**options, "momentum": momentum}.items():
+            if value < 0.0:
+                raise ValueError(f"Invalid {name} value: {value}")
         options |= {"momentum": momentum, "centered": centered, "maximize": maximize}
         known = {"foreach": None, "capturable": False, "differentiable": False}
         super().__init__(params, options | implementation(how, **known))

@@ -1,4 +1,4 @@
-"""The limited-memory quasi-Newton method of Broyden, Fletcher, Goldfarb and Shanno."""
+"""L-BFGS, the limited-memory quasi-Newton method."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ class LBFGS(Optimizer):
     """L-BFGS by the two-loop recursion (Nocedal and Wright, Numerical Optimization, algorithm 7.4).
 
     Args:
-        params: what to optimise, as one group.
-        lr: the length of a step along the quasi-Newton direction, or of the first trial of a line search.
-        max_iter: iterations for one call of `step`.
-        max_eval: evaluations of the closure for one call of `step`; a quarter more than `max_iter` unless given.
-        tolerance_grad: stop when no element of the gradient is larger.
-        tolerance_change: stop when no element of a step, nor the change of the loss, is larger.
-        history_size: pairs of steps and gradient changes that are remembered.
-        line_search_fn: "strong_wolfe", or None for steps of a fixed length.
+        params: tensors, or a single group of them.
+        lr: the factor of the quasi-Newton step, or of the first trial of the line search. The very first step is also
+            divided by the 1-norm of the gradient if that is larger than 1.
+        max_iter: the most iterations in one call of `step`.
+        max_eval: stop after this many calls of the closure; max_iter * 5 // 4 unless given.
+        tolerance_grad: stop when no element of the gradient is larger in absolute value.
+        tolerance_change: stop when no element of a step, or when the change of the loss, is larger in absolute value.
+        history_size: the number of past steps and changes of the gradient that are kept; not part of `state_dict`.
+        line_search_fn: "strong_wolfe", or None for the fixed factor lr.
 
     Raises:
-        RuntimeError: (by `step`) another line search is named.
+        ValueError: there are several groups of parameters.
     """
 
     def __init__(
@@ -50,6 +51,8 @@ class LBFGS(Optimizer):
             "line_search_fn": line_search_fn,
         }
         super().__init__(params, {**options, "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change})
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._pairs: list[tuple[Tensor, Tensor]] = []
         self._last: tuple[Tensor, Tensor] | None = None
 
@@ -78,7 +81,7 @@ class LBFGS(Optimizer):
         return direction
 
     def _remember(self, gradient: Tensor, most: int) -> None:
-        """Keep the last step with the change of the gradient over it, if the curvature along it is positive."""
+        """Keep the last step and the change of the gradient over it, if their dot product is positive enough."""
         if self._last is None:
             return
         step, before = self._last
@@ -87,7 +90,7 @@ class LBFGS(Optimizer):
             self._pairs = [*self._pairs, (step, change)][-most:]
 
     def _move_from(self, starts: list[Tensor], step: Tensor) -> None:
-        """Put the parameters a step away from where they started."""
+        """Set the parameters to start + step."""
         begin = 0
         for tensor, start in zip(self.param_groups[0]["params"], starts, strict=True):
             size = tensor.numel()
@@ -102,19 +105,23 @@ class LBFGS(Optimizer):
         return Trial(length=length, loss=loss, gradient=gradient, slope=gradient.dot(direction).item())
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Take up to `max_iter` steps.
+        """Take up to `max_iter` steps, and return the loss before the first.
 
         Args:
-            closure: sets gradients to zero, computes the loss and its gradients, and returns it.
+            closure: sets the gradients to zero, computes the loss, calls backward, and returns the loss.
 
         Raises:
-            ValueError: no closure was given.
-            RuntimeError: the line search is not known.
+            ValueError: no closure is given.
+            RuntimeError: there is no such line search.
         """
         if closure is None:
             raise ValueError("LBFGS needs step(closure), where closure computes the loss and its gradients")
         if self.param_groups[0]["line_search_fn"] not in (None, "strong_wolfe"):
             raise RuntimeError("only 'strong_wolfe' is supported")
+        return super().step(closure)
+
+    def _stepped(self, closure: Callable[[], Any] | None) -> Any:
+        assert closure is not None  # noqa: S101  (step has looked)
         with enable_grad():
             first = closure()
         with no_grad():
@@ -153,7 +160,7 @@ class LBFGS(Optimizer):
     def _stride(
         self, closure: Callable[[], Any], here: Trial, direction: Tensor, length: float, *, last: bool
     ) -> tuple[Trial, int]:
-        """Move the parameters by a fixed length; what is there is not evaluated when nobody will ask."""
+        """Move the parameters by a fixed factor; the loss there is not evaluated after the last iteration."""
         if last:
             self._move_from(self._starts(), direction * length)
             return Trial(length=length, loss=here.loss, gradient=here.gradient, slope=here.slope), 0
@@ -162,7 +169,7 @@ class LBFGS(Optimizer):
     def _search(
         self, closure: Callable[[], Any], here: Trial, direction: Tensor, length: float, most: int
     ) -> tuple[Trial, int]:
-        """Move the parameters to where a line search ends, and return that with the number of evaluations."""
+        """Move the parameters to where a line search ends; return that trial, and the number of evaluations."""
         starts = self._starts()
         search = Search(
             at=lambda trial: self._trial(closure, starts, direction, trial),

@@ -1,7 +1,7 @@
-"""A step length that satisfies the strong Wolfe conditions.
+"""Line search for a step length that satisfies the strong Wolfe conditions.
 
-The search is that of Nocedal and Wright, Numerical Optimization, algorithms 3.5 and 3.6, with cubic interpolation; the
-constants and safeguards are those of the search that Mark Schmidt's minFunc made common, and PyTorch's LBFGS follows.
+Algorithms 3.5 and 3.6 of Nocedal and Wright, Numerical Optimization, with cubic interpolation. Constants and safeguards
+are those of Mark Schmidt's minFunc, which PyTorch's torch/optim/lbfgs.py follows as well.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from gradcli.engine.tensor import Tensor
 
-DECREASE = 1e-4  # of the decrease that the slope promises, the part a step must bring
-CURVATURE = 0.9  # of the slope at the start, the part that may be left
+DECREASE = 1e-4  # a step must decrease the loss by this part of length * slope at the start
+CURVATURE = 0.9  # the slope at the end may be at most this part of that at the start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A step length, and what was found there: the loss, its gradient, and its slope along the direction."""
+    """A step length, with the loss there, its gradient, and its derivative along the direction (the slope)."""
 
     length: float
     loss: float
@@ -27,7 +27,7 @@ class Trial:
 
 
 def minimum_of_cubic(first: Trial, second: Trial, bounds: tuple[float, float] | None = None) -> float:
-    """Return the least point, within bounds, of the cubic through two trials; the middle where it has none."""
+    """Return the minimiser of the cubic through two trials, clamped to bounds; the middle if it has none."""
     left, right = (first, second) if first.length <= second.length else (second, first)
     low, high = bounds or (left.length, right.length)
     if left.length == right.length:
@@ -49,11 +49,11 @@ class Search:
     """One line search.
 
     Args:
-        at: tries a step length.
-        start: what is known at length 0.
-        size: the largest element of the direction.
-        tolerance_change: the bracket is narrow enough when no element differs by more.
-        most: trials beyond the first.
+        at: evaluates a step length.
+        start: the trial of length 0.
+        size: the largest absolute value of an element of the direction.
+        tolerance_change: stop when the ends of the bracket differ by less in all elements.
+        most: the most trials beyond the first.
     """
 
     at: Callable[[float], Trial]
@@ -69,7 +69,7 @@ class Search:
         return abs(trial.slope) <= -CURVATURE * self.start.slope
 
     def run(self, length: float) -> tuple[Trial, int]:
-        """Return the trial to accept, and how many were made, the first at `length`."""
+        """Return the accepted trial and the number of trials, the first of which has this length."""
         before, trial, made = self.start, self.at(length), 1
         while made <= self.most:
             if self._too_high(trial) or (made > 2 and trial.loss >= before.loss):
@@ -84,7 +84,7 @@ class Search:
         return (self.start if self.start.loss <= trial.loss else trial), made
 
     def _zoom(self, first: Trial, second: Trial, made: int) -> tuple[Trial, int]:
-        """Narrow a bracket that has an acceptable length in it."""
+        """Narrow a bracket that contains an acceptable length."""
         low, high = (first, second) if first.loss <= second.loss else (second, first)
         stuck = False
         while made <= self.most and abs(high.length - low.length) * self.size >= self.tolerance_change:
@@ -102,7 +102,10 @@ class Search:
 
 
 def _inside(low: Trial, high: Trial, stuck: bool) -> tuple[float, bool]:
-    """Return a length within a bracket, kept off its ends when the last one lay near them, and whether it does."""
+    """Return a length within a bracket, and whether it is within 10 % of its width from an end.
+
+    After a length near an end (`stuck`), the next is moved to 10 % from the end.
+    """
     least, most = sorted((low.length, high.length))
     length = minimum_of_cubic(low, high)
     margin = 0.1 * (most - least)

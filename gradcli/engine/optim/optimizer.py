@@ -1,4 +1,4 @@
-"""What all optimisers share: groups of parameters with options, and state for each parameter."""
+"""The base class of optimisers: groups of parameters with options, a state for each parameter, and step hooks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gradcli.engine.utils.hooks import RemovableHandle, add_hook
 
 
 def implementation(given: dict[str, Any], **known: Any) -> dict[str, Any]:
-    """Return the options that choose how PyTorch computes a step, which have no effect here.
+    """Return the options that choose one of PyTorch's implementations of a step, and have no effect here.
 
     Args:
-        given: what a program has given.
-        known: the options of this optimiser, with what they are unless given.
+        given: the options that a program passed.
+        known: the options of this optimiser, with their defaults.
 
     Raises:
         TypeError: an option is unknown.
@@ -37,12 +37,12 @@ class Optimizer(ABC):
     """The base of all optimisers.
 
     Args:
-        params: tensors, or dicts with "params" and options of their own.
-        defaults: the options of groups that do not give them.
+        params: tensors, pairs (name, tensor), or dicts: groups with "params" and options of their own.
+        defaults: the options of groups that do not have their own.
 
     Raises:
-        ValueError: there are no parameters, or one is not a leaf.
-        TypeError: a single tensor was given, or what is not a tensor.
+        ValueError: there are no parameters, one is not a leaf, or one is in two groups.
+        TypeError: `params` is a single tensor, or an entry is not a tensor.
     """
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
@@ -63,7 +63,7 @@ class Optimizer(ABC):
             self.add_param_group(group)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group of parameters with options of its own."""
+        """Add a group: a dict with "params" and options; raises as the class does."""
         given = param_group["params"]
         tensors = [given] if isinstance(given, Tensor) else list(given)
         for tensor in tensors:
@@ -82,7 +82,7 @@ class Optimizer(ABC):
         self.param_groups.append({**self.defaults, **param_group, "params": tensors})
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the gradients of all parameters, or set them to zero."""
+        """Set the gradients of all parameters to None, or to zeros."""
         for group in self.param_groups:
             for tensor in group["params"]:
                 if tensor._grad is not None:
@@ -93,18 +93,18 @@ class Optimizer(ABC):
                         tensor._grad.zero_()
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(optimizer, args, kwargs)` before each step."""
+        """Call `hook(optimizer, args, kwargs)` before each step; what it returns is ignored."""
         return add_hook(self._before_step, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(optimizer, args, kwargs)` after each step."""
+        """Call `hook(optimizer, args, kwargs)` after each step; what it returns is ignored."""
         return add_hook(self._after_step, hook)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change every parameter that has a gradient.
+        """Update every parameter that has a gradient, in place.
 
         Args:
-            closure: computes the loss anew, and its gradients; its result is returned.
+            closure: called first, with recording on: it computes the gradients and returns the loss, as this does.
         """
         given = () if closure is None else (closure,)
         for hook in self._before_step.values():
@@ -128,10 +128,10 @@ class Optimizer(ABC):
 
     @abstractmethod
     def _update(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
-        """Change one parameter in place."""
+        """Update one parameter in place; `gradient` is detached, `state` is its own dict."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Return options and state, parameters being named by number."""
+        """Return {"state": ..., "param_groups": ...}, with parameters numbered in the order of the groups."""
         order = [tensor for group in self.param_groups for tensor in group["params"]]
         number = {id(tensor): place for place, tensor in enumerate(order)}
         groups = [
@@ -140,9 +140,17 @@ class Optimizer(ABC):
         return {"state": {number[id(t)]: dict(values) for t, values in self.state.items()}, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over options and state from `state_dict`."""
+        """Set options and state to those of `state_dict`; state tensors are shared, not copied.
+
+        Raises:
+            ValueError: the groups, or their numbers of parameters, differ.
+        """
         order = [tensor for group in self.param_groups for tensor in group["params"]]
         for group, given in zip(self.param_groups, state_dict["param_groups"], strict=True):
+            if len(group["params"]) != len(given["params"]):
+                raise ValueError(
+                    "loaded state dict contains a parameter group that doesn't match the size of optimizer's"
+                )
             group.update({name: value for name, value in given.items() if name != "params"})
         self.state = defaultdict(dict, {order[number]: dict(values) for number, values in state_dict["state"].items()})
 

@@ -10,20 +10,23 @@ from gradcli.engine.tensor import Tensor
 
 
 class SGD(Optimizer):
-    """Steps against the gradient, with momentum (Nesterov's too) and weight decay.
+    """Gradient descent with momentum and weight decay.
+
+    With momentum, v = momentum * v + (1 - dampening) * gradient (at first v = gradient), and the step is -lr * v.
 
     Args:
-        params: what to optimise.
+        params: tensors, or groups of them; see `Optimizer`.
         lr: the learning rate.
-        momentum: the share of the last step's direction that is kept.
-        dampening: what is taken off a new gradient in the momentum.
-        weight_decay: the multiple of the parameter that is added to its gradient.
-        nesterov: look ahead along the momentum.
-        maximize: step along the gradient.
-        how: `foreach`, `differentiable` and `fused`, which have no effect.
+        momentum: see above; 0 for none.
+        dampening: see above.
+        weight_decay: this multiple of the parameter is added to its gradient (L2 penalty).
+        nesterov: step by gradient + momentum * v instead of v (Sutskever et al., 2013).
+        maximize: step along the gradient, not against it.
+        how: `foreach` and `fused`, which have no effect; `differentiable` must be False.
 
     Raises:
-        ValueError: an option is negative, or Nesterov's momentum has none or is dampened.
+        ValueError: lr, momentum or weight_decay is negative, or `nesterov` without momentum or with dampening.
+        NotImplementedError: `differentiable` is True.
     """
 
     def __init__(
