@@ -1,4 +1,4 @@
-"""Neural network parts: modules, layers, losses, and the functions behind them."""
+"""The namespace `nn`: modules, layers, losses, parameters, and the namespaces `functional`, `init` and `utils`."""
 
 from typing import Any
 
@@ -253,5 +253,5 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Refuse a name that is not here, in PyTorch's words."""
+    """Raise AttributeError for a name that is not here, with names that are close."""
     raise refusal(".nn", name, globals())

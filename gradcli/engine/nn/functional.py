@@ -1,4 +1,4 @@
-"""The functions behind the layers."""
+"""The namespace `nn.functional`: the functions behind the layers."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from gradcli.engine.nn.functions.composed import (
     multilabel_soft_margin_loss,
     pairwise_distance,
     poisson_nll_loss,
+    require_last_axes,
     rms_norm,
     soft_margin_loss,
     softshrink,
@@ -120,7 +121,7 @@ __all__ = [
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return input @ weight^T + bias, over the last axis."""
+    """Return input @ weight^T + bias: [..., in] with a weight [out, in] gives [..., out]."""
     if bias is None:
         return input.matmul(weight.t())
     if input._data.ndim == 2:
@@ -132,7 +133,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return x1^T W_k x2 + b_k for every k."""
+    """Return y_k = x1^T W_k x2 + b_k: [..., in1] and [..., in2] with a weight [out, in1, in2] give [..., out]."""
     left = (input1.unsqueeze(-2).unsqueeze(-2).matmul(weight)).squeeze(-2)
     result = (left * input2.unsqueeze(-2)).sum(-1)
     return result if bias is None else result + bias
@@ -148,23 +149,25 @@ def tanh(input: Tensor) -> Tensor:
     return input.tanh()
 
 
-# --- losses
-
-
 # --- distances and embeddings
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """Return the tensor over its norm along an axis."""
+    """Return x / max(|x|_p, eps), with the p-norm along an axis."""
     return input / input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """Return the cosine of the angle between two tensors along an axis."""
+    """Return x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along an axis."""
     first, second = x1.norm(2, dim, keepdim=True).clamp_min(eps), x2.norm(2, dim, keepdim=True).clamp_min(eps)
     return (x1 / first * (x2 / second)).sum(dim)
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """Return the rows of a table that an index names; the padding row gets no gradient."""
+    """Return the rows of a table: an index [*] and a weight [rows, D] give [*, D]; row padding_idx gets no gradient.
+
+    Raises:
+        RuntimeError: the index does not hold integers.
+        IndexError: there is no such row; negative numbers are none.
+    """
     if input._data.dtype.kind not in "iu":
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
@@ -178,17 +181,23 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """Return ones at the places an index names, along a new last axis."""
+    """Return [..., classes] with 1 at each class and 0 elsewhere (int64), from classes [...].
+
+    Raises:
+        RuntimeError: the classes are not integers from 0 to num_classes - 1 (-1: any number of classes).
+    """
+    if tensor._data.dtype.kind not in "iu":
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     count = int(tensor._data.max()) + 1 if num_classes == -1 else num_classes
+    if tensor._data.size and not 0 <= tensor._data.min() <= tensor._data.max() < count:
+        raise RuntimeError("Class values must be non-negative and smaller than num_classes.")
     return from_array((tensor._data[..., None] == np.arange(count)).astype(np.int64))
 
 
 # --- attention
 def additive_mask(mask: Tensor, like: Tensor) -> Tensor:
-    """Return a mask as numbers to add: minus infinity where a boolean mask holds."""
-    if mask._data.dtype.kind != "b":
-        return mask
-    return like.new_zeros(mask.shape).masked_fill(mask, -math.inf)
+    """Return a mask to add to scores: -inf where a boolean mask is True, else 0; other masks as they are."""
+    return like.new_zeros(mask.shape).masked_fill(mask, -math.inf) if mask._data.dtype.kind == "b" else mask
 
 
 def scaled_dot_product_attention(
@@ -200,16 +209,16 @@ def scaled_dot_product_attention(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> Tensor:
-    """Return softmax(Q K^T scale + mask) V; where a boolean mask holds, pairs are kept.
+    """Return softmax(Q K^T scale + mask) V, [..., L, F] (Vaswani et al., arXiv 1706.03762).
 
     Args:
         query: [..., L, E].
         key: [..., S, E].
         value: [..., S, F].
-        attn_mask: what is added, or which pairs are kept.
-        dropout_p: probability with which a weight is dropped.
-        is_causal: keep only keys that are not later than the query.
-        scale: 1 / sqrt(E) unless given.
+        attn_mask: [..., L, S]: numbers to add, or True where a query sees a key; a query that sees none gets 0.
+        dropout_p: the probability with which a weight is dropped, in evaluation as well.
+        is_causal: let query i attend to the keys up to i only.
+        scale: the factor of the scores; 1 / sqrt(E) unless given.
     """
     scores = query.matmul(key.transpose(-2, -1)) * (1 / math.sqrt(query._data.shape[-1]) if scale is None else scale)
     if is_causal:
@@ -217,7 +226,9 @@ def scaled_dot_product_attention(
         scores = scores.masked_fill(~kept, -math.inf)
     if attn_mask is not None:
         scores = scores + additive_mask(~attn_mask if attn_mask._data.dtype.kind == "b" else attn_mask, scores)
-    return dropout(scores.softmax(-1), dropout_p, dropout_p > 0).matmul(value)
+    masked = from_array((scores._data == -math.inf).all(axis=-1, keepdims=True))
+    weights = scores.masked_fill(masked, 0).softmax(-1).masked_fill(masked, 0)
+    return dropout(weights, dropout_p, dropout_p > 0).matmul(value)
 
 
 # --- normalisation
@@ -231,13 +242,30 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Return the tensor normalised over all axes but the second, with the batch's or the running statistics."""
+    """Return (x - mean) / sqrt(var + eps) * weight + bias, for each index of the second axis (arXiv 1502.03167).
+
+    Args:
+        input: x, [N, C, ...].
+        running_mean: C means; in training they are updated in place, in evaluation they are used.
+        running_var: C variances, likewise; they are updated by unbiased variances.
+        weight: C factors, or None.
+        bias: C summands, or None.
+        training: use the mean and the (biased) variance of the batch.
+        momentum: the update is running = (1 - momentum) * running + momentum * batch.
+        eps: added to the variance.
+
+    Raises:
+        ValueError: there is one value per channel in training.
+        RuntimeError: there are no running statistics in evaluation, or element types differ.
+    """
     require_one_dtype("batch_norm", input, weight, bias)
     dims = [place for place in range(input._data.ndim) if place != 1]
     shape = [1, -1] + [1] * (input._data.ndim - 2)
     if training and input._data.size == input._data.shape[1]:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
     if training or running_mean is None or running_var is None:
+        if not training:
+            raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
         mean, var = input.mean(dims), input.var(dims, correction=0)
         count = input._data.size // max(input._data.shape[1], 1)
         if running_mean is not None and running_var is not None:
@@ -258,7 +286,19 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Return the tensor normalised over its last axes."""
+    """Return (x - mean) / sqrt(var + eps) * weight + bias over the last axes (Ba et al., arXiv 1607.06450).
+
+    Args:
+        input: x.
+        normalized_shape: the lengths of the last axes.
+        weight: factors of this shape, or None.
+        bias: summands of this shape, or None.
+        eps: added to the biased variance.
+
+    Raises:
+        RuntimeError: the last axes have other lengths, or element types differ.
+    """
+    require_last_axes(input, tuple(normalized_shape))
     require_one_dtype("layer_norm", input, weight, bias)
     dims = list(range(-len(normalized_shape), 0))
     centred = input - input.mean(dims, keepdim=True)
@@ -270,7 +310,23 @@ def layer_norm(
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """Return the tensor normalised over groups of channels."""
+    """Return [N, C, ...] normalised as in `layer_norm` over each group of channels (Wu and He, arXiv 1803.08494).
+
+    Args:
+        input: the tensor.
+        num_groups: the number of groups that C is split into.
+        weight: C factors, or None.
+        bias: C summands, or None.
+        eps: added to the variance.
+
+    Raises:
+        RuntimeError: C is not divisible by the number of groups, or element types differ.
+    """
+    if input._data.shape[1] % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input._data.shape)} and num_groups={num_groups}"
+        )
     require_one_dtype("group_norm", input, weight, bias)
     grouped = input.reshape(input._data.shape[0], num_groups, -1)
     result = layer_norm(grouped, [grouped._data.shape[-1]], eps=eps).reshape(input._data.shape)
@@ -289,7 +345,7 @@ def conv1d(
     dilation: Sizes = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Return the cross-correlation of [N, C, L] with [O, C / groups, K]."""
+    """Return the cross-correlation of [N, C, L] with [O, C / groups, K]; see `ops.convolution.convolution`."""
     return convolution(input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -302,7 +358,7 @@ def conv2d(
     dilation: Sizes = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Return the cross-correlation of [N, C, H, W] with [O, C / groups, KH, KW]."""
+    """Return the cross-correlation of [N, C, *sizes] with [O, C / groups, *kernel], for two or three sizes."""
     return convolution(input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -316,7 +372,7 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: Sizes = 1,
 ) -> Tensor:
-    """Return the adjoint of conv1d."""
+    """Return the transposed convolution of [N, C, *sizes] with [C, O / groups, *kernel]; see `conv_transpose`."""
     return conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -325,7 +381,7 @@ conv_transpose2d = conv_transpose3d = conv_transpose1d
 
 
 def _written(activation: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Return an activation that writes its result to the tensor itself."""
+    """Return the in-place variant of an activation."""
 
     def write(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return in_place(input, activation, *args, **kwargs)
@@ -340,5 +396,5 @@ relu_, selu_, threshold_, rrelu_ = (_written(entry) for entry in (relu, selu, th
 
 
 def __getattr__(name: str) -> Any:
-    """Refuse a name that is not here."""
+    """Raise AttributeError for a name that is not here, with names that are close."""
     raise refusal(".nn.functional", name, globals())

@@ -1,6 +1,6 @@
-"""The namespace `nn.grad`: gradients of convolutions, for rules that are written by hand.
+"""The namespace `nn.grad`: gradients of convolutions, for backward functions that are written by hand.
 
-A convolution is linear in the image and in the weight, so its gradient by one of them does not depend on that one.
+A convolution is linear in its input and in its weight, so the gradient with respect to one needs only its shape.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ __all__ = [
 
 
 def conv2d_input(input_size: Any, weight: Tensor, grad_output: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Return the gradient of a convolution by its image.
+    """Return the gradient of a convolution (1D, 2D or 3D) with respect to its input.
 
     Args:
-        input_size: the shape of the image.
+        input_size: the shape of the input.
         weight: the weight.
-        grad_output: the cotangent of the convolution.
-        args: stride, padding, dilation and groups of the convolution.
+        grad_output: the gradient with respect to the output.
+        args: stride, padding, dilation and groups of the convolution, in this order.
         kwargs: the same by name.
     """
     return _pulled(weight.new_zeros(tuple(input_size)), lambda image: (image, weight), grad_output, args, kwargs)
 
 
 def conv2d_weight(input: Tensor, weight_size: Any, grad_output: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Return the gradient of a convolution by its weight, whose shape is `weight_size`; see `conv2d_input`."""
+    """Return the gradient with respect to the weight, whose shape is `weight_size`; see `conv2d_input`."""
     return _pulled(input.new_zeros(tuple(weight_size)), lambda weight: (input, weight), grad_output, args, kwargs)
 
 

@@ -1,4 +1,4 @@
-"""Starting values for parameters, written in place outside the graph."""
+"""The namespace `nn.init`: initial values of parameters. Each function fills a tensor in place and returns it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from gradcli.engine.grad_mode import no_grad
 from gradcli.engine.tensor import Tensor, from_array
 
 _GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
+_GAINS |= {f"conv{kind}{n}d": 1.0 for kind in ("", "_transpose") for n in (1, 2, 3)}
 
 
 @no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
-    """Fill with uniform random numbers."""
+    """Fill with uniform random numbers in [a, b)."""
     return tensor.uniform_(a, b)
 
 
 @no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
-    """Fill with normal random numbers."""
+    """Fill with normal random numbers of this mean and standard deviation."""
     return tensor.normal_(mean, std)
 
 
@@ -44,14 +45,18 @@ def ones_(tensor: Tensor) -> Tensor:
 
 @no_grad()
 def eye_(tensor: Tensor) -> Tensor:
-    """Fill with the identity matrix."""
+    """Fill a matrix with ones on the diagonal and zeros elsewhere."""
     tensor._data[...] = np.eye(*tensor._data.shape)
     tensor._shared_counter().value += 1
     return tensor
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
-    """Return the factor by which an activation's inputs are scaled (He et al., arXiv 1502.01852).
+    """Return the recommended gain of an activation: the factor of the standard deviation of the weights before it.
+
+    Args:
+        nonlinearity: the name of the function in `nn.functional`.
+        param: the slope of "leaky_relu"; 0.01 unless given.
 
     Raises:
         ValueError: the activation is not known.
@@ -64,7 +69,7 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
-    """Return how many inputs and outputs each unit of a weight has.
+    """Return (fan_in, fan_out) of a weight [out, in, *kernel]: in and out times the size of the kernel.
 
     Raises:
         ValueError: the weight has fewer than two axes.
@@ -76,18 +81,18 @@ def fans(tensor: Tensor) -> tuple[int, int]:
     return shape[1] * field, shape[0] * field
 
 
-_calculate_fan_in_and_fan_out = fans  # the name that layers in papers' code use
+_calculate_fan_in_and_fan_out = fans  # the private name in PyTorch that published code calls
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
-    """Fill uniformly, by Glorot and Bengio (2010)."""
+    """Fill uniformly within gain sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
     fan_in, fan_out = fans(tensor)
     bound = gain * math.sqrt(6 / (fan_in + fan_out))
     return uniform_(tensor, -bound, bound)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
-    """Fill normally, by Glorot and Bengio (2010)."""
+    """Fill with normal numbers of standard deviation gain sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio, 2010)."""
     fan_in, fan_out = fans(tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2 / (fan_in + fan_out)))
 
@@ -98,19 +103,34 @@ def _he(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
 
 
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
-    """Fill uniformly, by He et al. (arXiv 1502.01852)."""
+    """Fill uniformly within gain sqrt(3 / fan) (He et al., arXiv 1502.01852).
+
+    Args:
+        tensor: the weight.
+        a: the slope, for "leaky_relu".
+        mode: "fan_in" or "fan_out".
+        nonlinearity: the activation after the weight; see `calculate_gain`.
+    """
     bound = math.sqrt(3) * _he(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound)
 
 
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
-    """Fill normally, by He et al. (arXiv 1502.01852)."""
+    """Fill with normal numbers of standard deviation gain / sqrt(fan); see `kaiming_uniform_`."""
     return normal_(tensor, 0.0, _he(tensor, a, mode, nonlinearity))
 
 
 @no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
-    """Fill with orthogonal rows or columns (Saxe et al., arXiv 1312.6120)."""
+    """Fill with `gain` times a random matrix of orthonormal rows or columns (Saxe et al., arXiv 1312.6120).
+
+    A tensor of more axes is a matrix [first axis, all others].
+
+    Raises:
+        ValueError: the tensor has fewer than two axes.
+    """
+    if tensor._data.ndim < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
     rows = tensor._data.shape[0]
     flat = tensor.detach().reshape(rows, -1).normal_()._data
     q, r = np.linalg.qr(flat.T if flat.shape[0] < flat.shape[1] else flat)
@@ -124,7 +144,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
-    """Fill with normal random numbers, drawn again until they are between a and b.
+    """Fill with normal random numbers, redrawn until they lie in [a, b].
 
     Raises:
         ValueError: a is not below b.
@@ -142,10 +162,10 @@ def trunc_normal_(
 
 @no_grad()
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill the weight of a convolution so that it keeps as many channels as it can.
+    """Fill the weight of a convolution with a Dirac delta, so output channel i is input channel i while both exist.
 
     Raises:
-        ValueError: it is not the weight of a convolution, or its channels do not come in groups.
+        ValueError: the tensor does not have 3, 4 or 5 axes, or the output channels are not divisible by the groups.
     """
     shape = tensor._data.shape
     if len(shape) not in (3, 4, 5):
@@ -163,10 +183,10 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 @no_grad()
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Fill a matrix with normal random numbers, and a share of each column with zeros.
+    """Fill a matrix with normal random numbers, and a fraction `sparsity` of each column (rounded up) with zeros.
 
     Raises:
-        ValueError: it is not a matrix.
+        ValueError: the tensor is not a matrix.
     """
     if tensor._data.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -179,7 +199,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
 
 
 def start_linear(weight: Tensor, bias: Tensor | None, fan_in: int) -> None:
-    """Fill weight and bias uniformly within 1 / sqrt(fan_in), as linear layers and convolutions start."""
+    """Fill weight and bias uniformly within 1 / sqrt(fan_in): the initial values of linear layers and convolutions."""
     kaiming_uniform_(weight, a=math.sqrt(5))
     if bias is not None:
         bound = 1 / math.sqrt(fan_in) if fan_in else 0

@@ -1,4 +1,4 @@
-"""Parameters: tensors that a module owns and that require a gradient."""
+"""`Parameter` and `Buffer`: tensors that a module registers when they are assigned to its attributes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from gradcli.engine.tensor import Tensor
 
 
 class Parameter(Tensor):
-    """A leaf that a module registers when it is assigned to one of its attributes.
+    """A leaf tensor that a module registers among its parameters when it is assigned to an attribute.
 
     Args:
-        data: the values; their memory is shared.
-        requires_grad: record what is computed from it.
+        data: the values; the memory is shared. An empty tensor unless given.
+        requires_grad: whether backward computes its gradient.
     """
 
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
@@ -26,11 +26,11 @@ class Parameter(Tensor):
 
 
 class Buffer(Tensor):
-    """A tensor that a module keeps among its buffers when it is assigned to one of its attributes.
+    """A tensor that a module registers among its buffers when it is assigned to an attribute.
 
     Args:
-        data: the values; their memory is shared.
-        persistent: whether it is part of the state that is saved.
+        data: the values; the memory is shared. An empty tensor unless given.
+        persistent: whether it is part of `state_dict`.
     """
 
     def __init__(self, data: Tensor | None = None, *, persistent: bool = True) -> None:

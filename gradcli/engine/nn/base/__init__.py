@@ -1,1 +1,1 @@
-"""Module: parameters, buffers, children, state, and calls with their hooks."""
+"""`Module`: parameters, buffers, children, state, and calls with hooks."""

@@ -1,4 +1,4 @@
-"""A call of a module between its hooks, and the hooks of every module."""
+"""Calls of a module with its hooks, and the global hooks, which run for every module."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MIXED_EVERYWHERE = (
 
 
 class Everywhere:
-    """The hooks that run for every module, before a module's own."""
+    """The global hooks; they run before a module's own of the same kind."""
 
     __slots__ = ("backward", "backward_is_full", "backward_pre", "forward", "forward_pre")
 
@@ -32,7 +32,7 @@ class Everywhere:
 
     @property
     def any(self) -> bool:
-        """Whether there is a hook."""
+        """Whether there is any global hook."""
         return bool(self.forward or self.forward_pre or self.backward or self.backward_pre)
 
 
@@ -40,34 +40,34 @@ EVERYWHERE = Everywhere()
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, args)` before the forward of every module."""
+    """Call `hook(module, args)` before the forward of every module; what it returns replaces the arguments."""
     return add_hook(EVERYWHERE.forward_pre, hook)
 
 
 def register_module_forward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, args, output)` after the forward of every module."""
+    """Call `hook(module, args, output)` after the forward of every module; what it returns replaces the output."""
     return add_hook(EVERYWHERE.forward, hook)
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, grad_output)` before the backward of every module."""
+    """Call `hook(module, grad_output)` when the gradient of every module's output is known; see `Module`."""
     return add_hook(EVERYWHERE.backward_pre, hook)
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, grad_input, grad_output)` when both are known, for every module.
+    """Call `hook(module, grad_input, grad_output)` when both are known, for every module; see `Module`.
 
     Raises:
-        RuntimeError: a hook of the older kind is registered for every module.
+        RuntimeError: a hook of `register_module_backward_hook` is there.
     """
     return _register_backward(hook, True)
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Attach a hook of the older kind to the last operation of every module.
+    """Attach a non-full (deprecated) backward hook to the last operation of every module.
 
     Raises:
-        RuntimeError: a full backward hook is registered for every module.
+        RuntimeError: a global full backward hook is there.
     """
     return _register_backward(hook, False)
 
@@ -80,10 +80,10 @@ def _register_backward(hook: Callable[..., Any], full: bool) -> RemovableHandle:
 
 
 class AlwaysCalled:
-    """A forward hook that is called when forward raises, too.
+    """A forward hook that is also called when forward raises.
 
     Args:
-        hook: what to call.
+        hook: the hook.
     """
 
     __slots__ = ("hook",)
@@ -97,14 +97,14 @@ class AlwaysCalled:
 
 
 def _backward_hooks(module: Any, full: bool) -> list[Callable[..., Any]]:
-    """Return the backward hooks of one kind: those of every module, then the module's own."""
+    """Return the full, or the non-full, backward hooks: the global ones, then the module's own."""
     found = list(EVERYWHERE.backward.values()) if EVERYWHERE.backward_is_full is full else []
     own_are_full = module._is_full_backward_hook is not False
     return found + (list(module._backward_hooks.values()) if own_are_full is full else [])
 
 
 def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a module's forward between the hooks of every module and its own."""
+    """Run a module's forward with the global hooks and its own."""
     ahead = {key: hook for key, hook in module._forward_hooks.items() if isinstance(hook, AlwaysCalled)}
     try:
         return _called(module, args, kwargs, ahead)

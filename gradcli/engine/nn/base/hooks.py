@@ -1,4 +1,4 @@
-"""How the backward hooks of modules are tied into the graph."""
+"""The backward hooks of modules, as hooks of nodes in the graph."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Hooks = OrderedDict[int, Callable[..., Any]]
 
 
 class BackwardHookFunction(Function):
-    """The identity: a node at the border of a module, to which its hooks are attached."""
+    """The identity, applied to inputs and outputs of a module: its node carries the module's hooks."""
 
     @staticmethod
     def forward(ctx: Any, *tensors: Tensor) -> Any:
@@ -66,7 +66,7 @@ class FullHooks:
     Args:
         module: the module.
         hooks: its backward hooks, as they were when it was called.
-        pre_hooks: its backward pre-hooks.
+        pre_hooks: its backward pre-hooks, likewise.
     """
 
     def __init__(self, module: Any, hooks: list[Callable[..., Any]], pre_hooks: list[Callable[..., Any]]) -> None:
@@ -76,7 +76,11 @@ class FullHooks:
         self.input_count = 0
 
     def border(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int], Node | None]:
-        """Pass the tensors among some values through the identity; return all, the tensors' places, and the node."""
+        """Pass the tensors among some values through BackwardHookFunction.
+
+        Returns:
+            The values, the places of the tensors, and the node; None for the node if no tensor is tracked.
+        """
         places = [place for place, value in enumerate(values) if isinstance(value, Tensor)]
         if not any(values[place].requires_grad for place in places):
             return values, places, None
@@ -88,7 +92,7 @@ class FullHooks:
         return tuple(result), places, node
 
     def watch_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the arguments, with the hooks to run when their gradients are known."""
+        """Return the arguments, with the backward hooks attached to their gradients."""
         self.input_count = len(args)
         result, self.input_places, node = self.border(args)
         if node is None:
@@ -98,7 +102,7 @@ class FullHooks:
         return result
 
     def watch_output(self, output: Any) -> Any:
-        """Return the output, with the hook to run when its gradient is known."""
+        """Return the output, with the backward pre-hooks attached to its gradient."""
         several = isinstance(output, (tuple, list))
         values = tuple(output) if several else (output,)
         result, places, node = self.border(values)
@@ -150,7 +154,7 @@ def _spread(count: int, places: list[int], values: Any) -> tuple[Any, ...]:
 
 
 def attach_legacy(module: Any, hooks: list[Callable[..., Any]], args: tuple[Any, ...], output: Any) -> None:
-    """Attach the hooks of `register_backward_hook` to the node of the output: the last operation, not the module."""
+    """Attach non-full hooks to the node of the first output: they see the gradients of this operation only."""
     first = output
     while not isinstance(first, Tensor):
         if not first:
@@ -189,7 +193,7 @@ def registered(
     flags: OrderedDict[int, Any] | None = None,
     flag: bool = False,
 ) -> RemovableHandle:
-    """Put a hook into its store, in front if asked, and return the handle that removes it."""
+    """Add a hook to a store, first if `prepend`, marked in `flags` if `flag`; return the handle that removes it."""
     handle = add_hook(store, hook)
     if flags is not None and flag:
         flags[handle.id] = True
@@ -199,5 +203,5 @@ def registered(
 
 
 def type_text(value: object) -> str:
-    """Return how messages name the type of a value."""
+    """Return the name of the type of a value for messages, as `torch.FloatTensor`."""
     return str(value.type()) if isinstance(value, Tensor) else type(value).__name__

@@ -1,4 +1,4 @@
-"""Module: what has parameters, buffers, children, and a forward."""
+"""The class `Module`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gradcli.engine.utils.hooks import RemovableHandle
 
 
 class Module(StatefulModule):
-    """The base of all parts of a network: subclass it, call `super().__init__()`, and give a `forward`."""
+    """The base class of layers and networks: subclasses call `super().__init__()` and define `forward`."""
 
     training: bool
     _is_full_backward_hook: bool | None
@@ -39,12 +39,12 @@ class Module(StatefulModule):
         put("_is_full_backward_hook", None)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the output; subclasses give it."""
+        """Compute the output; subclasses define it."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     # --- calling
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run forward between the hooks."""
+        """Run forward with the hooks."""
         if not (
             self._forward_hooks
             or self._forward_pre_hooks
@@ -59,7 +59,7 @@ class Module(StatefulModule):
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call `hook(module, args)` before forward; what it returns replaces the arguments."""
+        """Call `hook(module, args)`, with_kwargs `hook(module, args, kwargs)`; what it returns replaces these."""
         return registered(self._forward_pre_hooks, hook, prepend, self._forward_pre_hooks_with_kwargs, with_kwargs)
 
     def register_forward_hook(
@@ -73,10 +73,10 @@ class Module(StatefulModule):
         """Call `hook(module, args, output)` after forward; what it returns replaces the output.
 
         Args:
-            hook: what to call.
-            prepend: call it before the hooks that are there.
+            hook: the hook.
+            prepend: call it before the present hooks.
             with_kwargs: call `hook(module, args, kwargs, output)`.
-            always_call: call it, with None for the output, when forward or another hook raises, too.
+            always_call: also call it, with None for the output, when forward or another hook raises.
         """
         if always_call:
             hook = AlwaysCalled(hook)
@@ -90,11 +90,11 @@ class Module(StatefulModule):
         return registered(self._backward_hooks, hook, prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_output)` before the module's backward; what it returns replaces grad_output."""
+        """Call `hook(module, grad_output)` before the module's backward; a tuple it returns replaces grad_output."""
         return registered(self._backward_pre_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """The older kind of hook, on the last operation of forward: it sees that operation's gradients only."""
+        """Attach a non-full (deprecated) hook to the last operation of forward: it sees its gradients only."""
         if self._is_full_backward_hook is True:
             raise RuntimeError(MIXED)
         self._is_full_backward_hook = False
@@ -161,11 +161,11 @@ class Module(StatefulModule):
         return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter under a name; None keeps the name for a parameter that is not there.
+        """Add a parameter; None reserves the name.
 
         Raises:
             TypeError: it is not a Parameter.
-            KeyError: the name is taken, or has a dot.
+            KeyError: the name is taken, is empty, or has a dot.
         """
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
@@ -178,7 +178,7 @@ class Module(StatefulModule):
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that belongs to the module's state but is not trained."""
+        """Add a tensor that is not trained; it is part of `state_dict` if it is persistent."""
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         self._check_name(name, self._buffers, "buffer")
@@ -192,7 +192,7 @@ class Module(StatefulModule):
             self._transient_buffers.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Add a child under a name."""
+        """Add a child module."""
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{type_text(module)} is not a Module subclass")
         self._check_name(name, self._modules, "module name")
@@ -210,7 +210,7 @@ class Module(StatefulModule):
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """Yield this module and all below it, each once by default, with dotted names."""
+        """Yield (dotted name, module) of this module and all its descendants, each once by default."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -222,7 +222,7 @@ class Module(StatefulModule):
                 yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
     def get_submodule(self, target: str) -> Any:
-        """Return the module of a dotted name.
+        """Return the descendant with a dotted name, or this module for "".
 
         Raises:
             AttributeError: there is none.
@@ -237,11 +237,11 @@ class Module(StatefulModule):
         return found
 
     def get_parameter(self, target: str) -> Any:
-        """Return the parameter of a dotted name; raises AttributeError as `get_submodule`."""
+        """Return the parameter with a dotted name; raises AttributeError if there is none."""
         return self._entry("_parameters", target, "parameter")
 
     def get_buffer(self, target: str) -> Any:
-        """Return the buffer of a dotted name; raises AttributeError as `get_submodule`."""
+        """Return the buffer with a dotted name; raises AttributeError if there is none."""
         return self._entry("_buffers", target, "buffer")
 
     def _entry(self, store: str, target: str, what: str) -> Any:
@@ -252,11 +252,11 @@ class Module(StatefulModule):
         return vars(module)[store][name]
 
     def modules(self) -> Iterator[Module]:
-        """Yield this module and all below it."""
+        """Yield this module and all its descendants, each once."""
         return (module for _, module in self.named_modules())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """Yield the modules directly below this one, with their names."""
+        """Yield (name, module) of the children, each once."""
         seen: set[int] = set()
         for name, child in self._modules.items():
             if child is not None and id(child) not in seen:
@@ -264,7 +264,7 @@ class Module(StatefulModule):
                 yield name, child
 
     def children(self) -> Iterator[Module]:
-        """Yield the modules directly below this one."""
+        """Yield the children, each once."""
         return (child for _, child in self.named_children())
 
     def _named(self, store: str, prefix: str, recurse: bool, once: bool) -> Iterator[tuple[str, Any]]:
@@ -280,7 +280,7 @@ class Module(StatefulModule):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Yield all parameters, each once by default, with dotted names."""
+        """Yield (dotted name, parameter), each parameter once by default; with `recurse`, those of descendants too."""
         return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
@@ -290,7 +290,7 @@ class Module(StatefulModule):
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """Yield all buffers, each once by default, with dotted names."""
+        """Yield (dotted name, buffer), each buffer once by default; with `recurse`, those of descendants too."""
         return self._named("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
@@ -298,7 +298,7 @@ class Module(StatefulModule):
         return (value for _, value in self.named_buffers(recurse=recurse))
 
     def apply(self, fn: Callable[[Module], None]) -> Self:
-        """Call a function on every module, children first, and return this one."""
+        """Call a function on all descendants, children first, then on this module; return this module."""
         for child in self.children():
             child.apply(fn)
         fn(self)
@@ -318,7 +318,7 @@ class Module(StatefulModule):
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Convert floating point parameters and buffers in place, and return the module."""
+        """Convert floating point and complex parameters and buffers in place; return this module."""
         kinds = [value for value in (*args, kwargs.get("dtype")) if isinstance(value, ElementType)]
         if kinds and not (kinds[0].is_floating_point or kinds[0].is_complex):
             raise TypeError(
@@ -330,15 +330,15 @@ class Module(StatefulModule):
         return self._converted(lambda tensor: getattr(tensor, method)() if tensor._data.dtype.kind == "f" else tensor)
 
     def double(self) -> Self:
-        """Convert to float64."""
+        """Convert real floating point parameters and buffers to float64."""
         return self._floating("double")
 
     def float(self) -> Self:
-        """Convert to float32."""
+        """Convert real floating point parameters and buffers to float32."""
         return self._floating("float")
 
     def half(self) -> Self:
-        """Convert to float16."""
+        """Convert real floating point parameters and buffers to float16."""
         return self._floating("half")
 
     def type(self, dst_type: Any) -> Self:
@@ -346,15 +346,15 @@ class Module(StatefulModule):
         return self._converted(lambda tensor: tensor.to(dst_type))
 
     def cpu(self) -> Self:
-        """Return the module, which is on the CPU."""
+        """Return this module: it is always on the CPU."""
         return self
 
     def cuda(self, device: Any = None) -> Self:
-        """Raise RuntimeError: there is no GPU here."""
+        """Raise RuntimeError: the engine runs on the CPU only."""
         return self.to("cuda" if device is None else device)
 
     def train(self, mode: bool = True) -> Self:
-        """Set training mode for this module and all below it."""
+        """Set `training` of this module and all its descendants; raises ValueError for a mode that is not a bool."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         for module in self.modules():
@@ -362,17 +362,17 @@ class Module(StatefulModule):
         return self
 
     def eval(self) -> Self:
-        """Set evaluation mode."""
+        """Set `training` to False; see `train`."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Set the flag of all parameters."""
+        """Set `requires_grad` of all parameters."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop all gradients, or set them to zero."""
+        """Set the gradients of all parameters to None, or to zeros."""
         for parameter in self.parameters():
             if parameter._grad is not None:
                 if set_to_none:
@@ -383,7 +383,7 @@ class Module(StatefulModule):
 
     # --- printing
     def extra_repr(self) -> str:
-        """Return what is printed about this module itself."""
+        """Return the options that are printed in the parentheses; subclasses define it."""
         return ""
 
     def _get_name(self) -> str:

@@ -1,4 +1,4 @@
-"""The state of a module: parameters and buffers by dotted names, saved and loaded."""
+"""Saving and loading the state of modules: parameters and buffers under dotted names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXTRA_STATE = "_extra_state"
 
 
 class IncompatibleKeys(NamedTuple):
-    """The names that a load did not find, and those that the module does not have."""
+    """The names that a state_dict lacks, and those that the module does not have."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -28,7 +28,7 @@ class IncompatibleKeys(NamedTuple):
 
 
 class StatefulModule:
-    """What a Module does to save and load its state; it gives the stores that are named here."""
+    """The part of Module that saves and loads state."""
 
     _parameters: dict[str, Any]
     _buffers: dict[str, Tensor | None]
@@ -36,13 +36,13 @@ class StatefulModule:
     _transient_buffers: set[str]
     _state_hooks: dict[str, Hooks]
 
-    # --- what a subclass may give
+    # --- what a subclass may define
     def get_extra_state(self) -> Any:
-        """Return state besides tensors, which is saved as well; subclasses give it together with `set_extra_state`."""
+        """Return further state for `state_dict`; subclasses define it together with `set_extra_state`."""
         raise RuntimeError("get_extra_state has no state to return: a subclass gives it")
 
     def set_extra_state(self, state: Any) -> None:
-        """Take over what `get_extra_state` has returned."""
+        """Set the state that `get_extra_state` returned."""
         raise RuntimeError(f"set_extra_state has no place for {state!r}: a subclass gives it")
 
     # --- hooks
@@ -53,19 +53,19 @@ class StatefulModule:
         return list(self._state_hooks.get(kind, {}).values())
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(module, prefix, keep_vars)` before the state is read."""
+        """Call `hook(module, prefix, keep_vars)` before `state_dict` reads this module."""
         return self._add_state_hook("before saving", hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after the state was read."""
+        """Call `hook(module, state_dict, prefix, {})` after `state_dict` has read this module and its children."""
         return self._add_state_hook("after saving", hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)` before a load."""
+        """Call `hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)` before loading."""
         return self._add_state_hook("before loading", hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(module, incompatible_keys)` after a load."""
+        """Call `hook(module, incompatible_keys)` after this module and its children are loaded."""
         return self._add_state_hook("after loading", hook)
 
     # --- saving
@@ -75,9 +75,9 @@ class StatefulModule:
         """Return parameters and buffers under dotted names.
 
         Args:
-            destination: a dict to add them to.
-            prefix: what comes before every name.
-            keep_vars: return the tensors themselves, not detached.
+            destination: a dict to add them to; a new one unless given.
+            prefix: a prefix of all names.
+            keep_vars: return the tensors themselves; else detached ones, which share their memory.
         """
         result: dict[str, Any] = OrderedDict() if destination is None else destination
         for hook in self._hooks_of_state("before saving"):
@@ -100,7 +100,7 @@ class StatefulModule:
         }
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        """Add this module's own state; subclasses may change it."""
+        """Add the state of this module without its children; subclasses may override it."""
         for name, value in self._own_state().items():
             destination[prefix + name] = value if keep_vars else value.detach()
         if self._has_extra_state():
@@ -110,16 +110,16 @@ class StatefulModule:
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:
-        """Copy values in, and return the names that were missing and those that were unexpected.
+        """Copy values into parameters and buffers; return the missing and the unexpected names.
 
         Args:
             state_dict: values by dotted names, as `state_dict` returns them.
-            strict: refuse missing and unexpected names.
-            assign: put the given tensors in the place of the module's own instead of copying.
+            strict: raise for missing and unexpected names.
+            assign: use the given tensors, without copying them.
 
         Raises:
-            TypeError: it is not a mapping.
-            RuntimeError: with `strict`, names are missing or unexpected; always, a shape differs.
+            TypeError: `state_dict` is not a mapping.
+            RuntimeError: a shape differs; with `strict`, also: a name is missing or unexpected.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
@@ -165,7 +165,7 @@ class StatefulModule:
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Load this module's own state; subclasses may change it."""
+        """Load the state of this module without its children; subclasses may override it."""
         for hook in self._hooks_of_state("before loading"):
             hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         own = self._own_state()
@@ -189,7 +189,7 @@ class StatefulModule:
                     unexpected_keys.append(key)
 
     def _load_one(self, name: str, key: str, value: Tensor, given: Any, assign: bool) -> str:
-        """Load one tensor; return why it cannot be loaded, or nothing."""
+        """Load one tensor; return the reason why it cannot be loaded, or an empty string."""
         if not isinstance(given, Tensor):
             return (
                 f'While copying the parameter named "{key}", expected {PRINTED_MODULE}.Tensor or Tensor-like object '

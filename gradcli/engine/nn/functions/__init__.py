@@ -1,1 +1,1 @@
-"""The functions behind the layers, by kind; programs reach them as `nn.functional`."""
+"""The functions behind the layers, by kind; programs call them by `nn.functional`."""

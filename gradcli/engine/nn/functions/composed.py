@@ -1,4 +1,7 @@
-"""Activations, normalisations and losses that are made of other operations."""
+"""Further activations, normalisations and losses; most are composed of other operations.
+
+Losses return their formula per element or example for `reduction="none"`, its sum for "sum", its mean for "mean".
+"""
 
 from __future__ import annotations
 
@@ -7,55 +10,128 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.engine.graph import Node
 from gradcli.engine.in_place import in_place
 from gradcli.engine.nn.functions.losses import reduced
 from gradcli.engine.ops.activation import logsigmoid
 from gradcli.engine.ops.comparison import where
+from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
 
 # --- activations
+class HardsigmoidBackward0(Node):
+    """d hardsigmoid = dx / 6 strictly between -3 and 3, 0 on these limits and outside."""
+
+    _saved_names = ("self",)
+
+    def _vjp(self, g: Tensor) -> Any:
+        (x,) = self._unpack()
+        return g.masked_fill(from_array(~((x._data > -3) & (x._data < 3))), 0) / 6
+
+
+class HardswishBackward0(Node):
+    """d hardswish = (x / 3 + 1 / 2) dx strictly between -3 and 3, 0 up to -3, dx from 3 on."""
+
+    _saved_names = ("self",)
+
+    def _vjp(self, g: Tensor) -> Any:
+        (x,) = self._unpack()
+        slope = (x / 3 + 0.5).masked_fill(from_array(~(x._data < 3)), 1)
+        return g * slope.masked_fill(from_array(x._data <= -3), 0)
+
+
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """Return x where it is above a threshold, else a value."""
+    """Return x where x > threshold, else `value`."""
     mask = from_array(input._data <= threshold)
     return input.masked_fill_(mask, value) if inplace else input.masked_fill(mask, value)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """Return x, 0 where it lies within lambd of 0."""
+    """Return x where |x| > lambd, else 0."""
     return input.masked_fill(from_array(np.abs(input._data) <= lambd), 0)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """Return x moved towards 0 by lambd, 0 where it lies within that."""
+    """Return x - lambd where x > lambd, x + lambd where x < -lambd, else 0."""
     return (input - input.sign() * lambd).masked_fill(from_array(np.abs(input._data) <= lambd), 0)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return x / 6 + 1 / 2, kept between 0 and 1."""
+    """Return x / 6 + 1 / 2, clamped to [0, 1]; the gradient where x is -3 or 3 is 0."""
     if inplace:
         return in_place(input, hardsigmoid)
-    return (input + 3).clamp(0, 6) / 6
+    result: Tensor = record(HardsigmoidBackward0, np.clip(input._data + 3, 0, 6) / 6, (input,), (input,))
+    return result
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return x times its hard sigmoid."""
+    """Return x hardsigmoid(x) (Howard et al., arXiv 1905.02244); the gradient is 0 at -3 and 1 at 3."""
     if inplace:
         return in_place(input, hardswish)
-    return input * hardsigmoid(input)
+    x = input._data
+    result: Tensor = record(HardswishBackward0, x * np.clip(x + 3, 0, 6) / 6, (input,), (input,))
+    return result
 
 
 # --- normalisation
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """Return x over the root mean square of its last axes, times a weight (Zhang, Sennrich, arXiv 1910.07467)."""
+    """Return x / sqrt(mean(x^2) + eps) over the last axes, times a weight (Zhang and Sennrich, arXiv 1910.07467).
+
+    Args:
+        input: x.
+        normalized_shape: the lengths of the last axes.
+        weight: a tensor of this shape, or None.
+        eps: the machine epsilon of the element type unless given.
+
+    Raises:
+        RuntimeError: the last axes have other lengths.
+    """
+    require_last_axes(input, tuple(normalized_shape))
     dims = tuple(range(-len(tuple(normalized_shape)), 0))
     small = float(np.finfo(input._data.dtype).eps) if eps is None else eps
     result = input * ((input * input).mean(dims, keepdim=True) + small).rsqrt()
     return result if weight is None else result * weight
 
 
-def instance_norm(input: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
-    """Return every channel of every example with mean 0 and variance 1, times a weight, plus a bias."""
+def require_last_axes(input: Tensor, shape: tuple[int, ...]) -> None:
+    """Raise RuntimeError unless the last axes of a tensor have a shape."""
+    have = input._data.shape
+    if len(have) < len(shape) or have[len(have) - len(shape) :] != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape {['*', *shape]}, but got input of size "
+            f"{list(have)}"
+        )
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: None = None,
+    running_var: None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Return (x - mean) / sqrt(var + eps) * weight + bias, with mean and var over *sizes of each channel and example.
+
+    Args:
+        input: x, [N, C, *sizes].
+        running_mean: must be None: running statistics are not supported.
+        running_var: must be None.
+        weight: C factors, or None.
+        bias: C summands, or None.
+        use_input_stats: must be True.
+        momentum: has no effect.
+        eps: added to the variance.
+
+    Raises:
+        NotImplementedError: running statistics are given or asked for.
+    """
+    del momentum
+    if running_mean is not None or running_var is not None or not use_input_stats:
+        raise NotImplementedError("instance_norm: running statistics are not supported by gradcli.engine")
     dims = tuple(range(2, input._data.ndim))
     centred = input - input.mean(dims, keepdim=True)
     result = centred * ((centred * centred).mean(dims, keepdim=True) + eps).rsqrt()
@@ -72,26 +148,34 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 # --- losses
 def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """Return log(1 + exp(-target input)), for targets 1 and -1."""
+    """Return log(1 + exp(-target * input)), for targets 1 and -1."""
     return reduced((-target * input).exp().log1p(), reduction)
 
 
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
 ) -> Tensor:
-    """Return max(0, margin - target (input1 - input2)), for targets 1 and -1."""
+    """Return max(0, margin - target * (input1 - input2)), for targets 1 and -1."""
     return reduced((-target * (input1 - input2) + margin).clamp(min=0), reduction)
 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
-    """Return the distance where the target is 1, max(0, margin - distance) where it is -1."""
+    """Return input (a distance) where the target is 1, and max(0, margin - input) where it is -1."""
     return reduced(where(target == 1, input, (margin - input).clamp(min=0)), reduction)
 
 
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
 ) -> Tensor:
-    """Return 1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    """Return 1 - cos(input1, input2) where the target is 1, and max(0, cos - margin) where it is -1.
+
+    Args:
+        input1: vectors [N, D], or [D].
+        input2: vectors of the same shape.
+        target: [N], or a number: 1 or -1.
+        margin: a number between -1 and 1.
+        reduction: "mean", "sum" or "none".
+    """
     small = 1e-12
     product = (input1 * input2).sum(-1)
     cosine = product / (((input1 * input1).sum(-1) + small) * ((input2 * input2).sum(-1) + small)).sqrt()
@@ -109,7 +193,10 @@ def triplet_margin_loss(
     *,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return max(0, margin + the distance to the positive - that to the negative)."""
+    """Return max(0, d(anchor, positive) - d(anchor, negative) + margin), d the p-norm along the last axis.
+
+    With `swap`, the second distance is the smaller of it and d(positive, negative) (Balntas et al., BMVC 2016).
+    """
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = far.minimum(pairwise_distance(positive, negative, p, eps))
@@ -125,7 +212,16 @@ def poisson_nll_loss(
     *,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return minus the log-likelihood of counts under a Poisson distribution; `full` adds Stirling's term."""
+    """Return the negative log-likelihood of counts under Poisson distributions, without log(target!).
+
+    Args:
+        input: the log of the expected counts, or with `log_input=False` the expected counts.
+        target: the counts.
+        log_input: exp(input) - target * input, rather than input - target * log(input + eps).
+        full: add Stirling's approximation of log(target!) where target > 1.
+        eps: keeps the log finite with `log_input=False`.
+        reduction: "mean", "sum" or "none".
+    """
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + (target * (2 * math.pi)).log() * 0.5
@@ -136,8 +232,23 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, *, reduction: str = "mean"
 ) -> Tensor:
-    """Return minus the log-likelihood under a normal distribution of given variance, which is kept above eps."""
+    """Return 0.5 (log(var) + (input - target)^2 / var), plus 0.5 log(2 pi) with `full`.
+
+    Args:
+        input: the expected values.
+        target: the values.
+        var: the variances, in the shape of input, or one for each index of all axes but the last; or a number. It is
+            clamped to at least eps; the gradient passes the clamp unchanged.
+        full: add the constant.
+        eps: the smallest variance.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ValueError: a variance is negative.
+    """
     spread = var if isinstance(var, Tensor) else input.new_tensor(var)
+    if bool((spread._data < 0).any()):
+        raise ValueError("var has negative entry/entries")
     if spread._data.shape != input._data.shape and spread._data.shape == input._data.shape[:-1]:
         spread = spread.unsqueeze(-1)
     kept = spread + (spread.detach().clamp(min=eps) - spread.detach())
@@ -154,7 +265,16 @@ def multi_margin_loss(
     *,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return how far the score of the right class is from being larger than the others by a margin."""
+    """Return sum over classes j != target of max(0, margin - input[target] + input[j])^p, over the number of classes.
+
+    Args:
+        input: scores [N, C], or [C].
+        target: classes [N], or one.
+        p: 1 or 2.
+        margin: a number.
+        weight: C factors, one for each target class.
+        reduction: "mean", "sum" or "none".
+    """
     classes = input._data.shape[-1]
     right = input.gather(-1, target.unsqueeze(-1))
     short = (input - right + margin).relu() ** p
@@ -167,7 +287,7 @@ def multi_margin_loss(
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
-    """Return the mean binary cross-entropy of the classes, each of which may be right or not."""
+    """Return the mean, over the last axis, of the binary cross-entropy of logits; targets are 0 or 1."""
     scores = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:
         scores = scores * weight

@@ -1,4 +1,7 @@
-"""Losses as functions."""
+"""Losses as functions.
+
+They return their formula per element or example for `reduction="none"`, its sum for "sum", its mean for "mean".
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from gradcli.engine.tensor import Tensor, from_array
 
 
 class MseLossBackward0(Node):
-    """d mean (x - y)^2 = 2 (x - y) (dx - dy) / n."""
+    """d (x - y)^2 = 2 (x - y) (dx - dy), over the number of elements if the result is a mean."""
 
     _saved_names = ("self", "target")
     factor: float
@@ -31,7 +34,7 @@ class MseLossBackward0(Node):
 
 
 class NllLossBackward0(Node):
-    """Minus its factor goes to the right class of every example."""
+    """The target class of each example gets minus its factor: its weight, over the sum of weights if it is a mean."""
 
     _saved_names = ("index", "factors")
     shape: tuple[int, ...]
@@ -43,11 +46,26 @@ class NllLossBackward0(Node):
         return g.new_zeros(self.shape).scatter_add(self.dim, index, values)
 
 
+class BinaryCrossEntropyBackward0(Node):
+    """d loss = (p - y) / max(p (1 - p), 1e-12) dp + (log(1 - p) - log(p)) dy."""
+
+    _saved_names = ("self", "target")
+
+    def _vjp(self, g: Tensor) -> Any:
+        p, y = self._unpack()
+        by_p = by_y = None
+        if self._needs(0):
+            by_p = g * (p - y) / (p * (1 - p)).clamp(min=1e-12)
+        if self._needs(1):
+            by_y = g * ((1 - p).log() - p.log())
+        return by_p, by_y
+
+
 def reduced(loss: Tensor, reduction: str) -> Tensor:
-    """Return the mean or sum of a loss, or the loss itself for "none".
+    """Return the mean or the sum of a loss, or the loss itself for "none".
 
     Raises:
-        ValueError: the reduction is another.
+        ValueError: the reduction is none of these.
     """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -67,7 +85,7 @@ def _warn_broadcast(input: Tensor, target: Tensor) -> None:
 
 
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """Return the mean of squared differences."""
+    """Return (input - target)^2, reduced; warns when the shapes differ."""
     _warn_broadcast(input, target)
     gap = input._data - target._data
     square = gap * gap
@@ -79,20 +97,32 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
 
 
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """Return the mean of absolute differences."""
+    """Return |input - target|, reduced; warns when the shapes differ."""
     _warn_broadcast(input, target)
     return reduced((input - target).abs(), reduction)
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """Return squared differences over 2 beta below beta, absolute ones less beta / 2 above."""
+    """Return d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, with d = input - target; reduced.
+
+    Raises:
+        RuntimeError: beta is negative.
+    """
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
     return reduced(_huber(input - target, beta) / beta, reduction)
 
 
 def huber_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", delta: float = 1.0) -> Tensor:
-    """Return half squared differences below delta, delta times (absolute ones less delta / 2) above."""
+    """Return d^2 / 2 where |d| < delta, else delta (|d| - delta / 2), with d = input - target; reduced.
+
+    Raises:
+        RuntimeError: delta is not positive.
+    """
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
     return reduced(_huber(input - target, delta), reduction)
 
 
@@ -109,7 +139,20 @@ def nll_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return minus the log probability of the right class; classes are the second axis (the only one of a vector)."""
+    """Return minus the log-probability of the target class.
+
+    Args:
+        input: log-probabilities [N, C, ...], or [C].
+        target: classes [N, ...], or one.
+        weight: C factors; "mean" divides by the sum of those of the targets.
+        ignore_index: a target that counts for nothing.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ValueError: there is no such reduction, or the batches differ in size.
+        RuntimeError: the target does not hold integers, or the element types of input and weight differ.
+        IndexError: there is no such class.
+    """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if target._data.dtype.kind not in "iu":
@@ -145,13 +188,24 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Return the negative log likelihood of the log softmax; a floating point target holds probabilities."""
+    """Return `nll_loss` of the log-softmax over the classes.
+
+    Args:
+        input: logits [N, C, ...], or [C].
+        target: classes as in `nll_loss`; or, in floating point, probabilities of the shape of input.
+        weight: C factors.
+        ignore_index: a target class that counts for nothing.
+        reduction: "mean", "sum" or "none"; "mean" of probabilities divides by N.
+        label_smoothing: the share of the target distribution that is spread evenly over all classes (Szegedy et al.,
+            arXiv 1512.00567).
+    """
     dim = 0 if input._data.ndim == 1 else 1
     logs = log_softmax(input, dim)
     if target._data.dtype.kind == "f":
         count = input._data.shape[dim]
         spread = target * (1 - label_smoothing) + label_smoothing / count
-        losses = -(spread * logs if weight is None else spread * logs * weight).sum(dim)
+        weighted = logs if weight is None else logs * weight.reshape(-1, *(1 for _ in logs._data.shape[dim + 1 :]))
+        losses = -(spread * weighted).sum(dim)
         return reduced(losses, reduction)
     loss = nll_loss(logs, target, weight, ignore_index, reduction)
     if not label_smoothing:
@@ -173,7 +227,9 @@ def cross_entropy(
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """Return -(y log p + (1 - y) log(1 - p)), each log kept at -100 or above.
+    """Return -(y log(p) + (1 - y) log(1 - p)) for p = input and y = target, each log clamped to at least -100; reduced.
+
+    At p = 0 and p = 1 the gradient is finite: its denominator p (1 - p) is clamped to at least 1e-12, as in PyTorch.
 
     Raises:
         ValueError: input and target have different shapes.
@@ -187,7 +243,10 @@ def binary_cross_entropy(
     require_one_dtype("binary_cross_entropy", input, target)
     if not bool(((input._data >= 0) & (input._data <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
-    losses = -(target * input.log().clamp(min=-100) + (1 - target) * (1 - input).log().clamp(min=-100))
+    p, y = input._data, target._data
+    with np.errstate(divide="ignore"):
+        array = -(y * np.maximum(np.log(p), -100) + (1 - y) * np.maximum(np.log1p(-p), -100)).astype(p.dtype)
+    losses = record(BinaryCrossEntropyBackward0, array, (input, target), (input, target))
     return reduced(losses if weight is None else losses * weight, reduction)
 
 
@@ -198,7 +257,15 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """Return the binary cross entropy of sigmoid(x), without overflow."""
+    """Return the binary cross-entropy of sigmoid(input), without overflow; reduced.
+
+    Args:
+        input: logits.
+        target: numbers between 0 and 1, of the same shape.
+        weight: a factor for each element.
+        reduction: "mean", "sum" or "none".
+        pos_weight: a factor of the term with `target`.
+    """
     if pos_weight is None:
         losses = (1 - target) * input - logsigmoid(input)
     else:
@@ -207,7 +274,15 @@ def binary_cross_entropy_with_logits(
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """Return target (log target - input), for log probabilities `input`."""
+    """Return target * (log(target) - input), reduced; a term is 0 where target is 0.
+
+    Args:
+        input: log-probabilities.
+        target: probabilities, or with `log_target` their logs.
+        reduction: "mean" (over all elements), "batchmean" (the sum over the length of the first axis, which is the
+            mathematical definition), "sum" or "none".
+        log_target: whether the target holds logs.
+    """
     losses = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     if reduction == "batchmean":
         return losses.sum() / int(input._data.shape[0])

@@ -1,8 +1,6 @@
-"""The functions of networks that programs also call by the library's own name, some with another order of arguments."""
+"""Network functions of the top-level namespace (as `torch.batch_norm`), whose arguments come in another order."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from gradcli.engine.nn import functional
 from gradcli.engine.tensor import Tensor
@@ -11,7 +9,7 @@ __all__ = ["batch_norm", "embedding", "instance_norm"]
 
 
 def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
-    """Return the rows of a table that an index names; the padding row gets no gradient."""
+    """Return the rows of a table at an index; see `functional.embedding`. -1 stands for no padding row."""
     return functional.embedding(indices, weight, None if padding_idx < 0 else padding_idx)
 
 
@@ -32,10 +30,16 @@ def batch_norm(
 
 
 def instance_norm(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any, eps: float = 1e-5, **further: Any
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: None = None,
+    running_var: None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+    cudnn_enabled: bool = False,
 ) -> Tensor:
-    """Return every channel of every example with mean 0 and variance 1; running statistics are not kept."""
-    if rest and (rest[0] is not None or rest[1] is not None):
-        raise NotImplementedError("instance_norm: running statistics are not supported by gradcli.engine")
-    del further
-    return functional.instance_norm(input, weight=weight, bias=bias, eps=rest[4] if len(rest) > 4 else eps)
+    """Return every channel of every example normalised; see `functional.instance_norm`."""
+    del cudnn_enabled
+    return functional.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)

@@ -1,7 +1,8 @@
-"""Pooling, dropping and drawing, as the functions behind layers."""
+"""Pooling, dropout and other random functions."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -33,7 +34,7 @@ def _max_pooling(n: int, sizes: str) -> Callable[..., Any]:
     return _named(
         pool,
         f"max_pool{n}d",
-        f"Return the largest element of every window of [N, C, {sizes}], and its place with `return_indices`.",
+        f"Return the maximum of every window of [N, C, {sizes}], and its flat index as well with `return_indices`.",
     )
 
 
@@ -61,7 +62,9 @@ def _adaptive_pooling(
         return reduced(input, size, n)
 
     return _named(
-        pool, f"{name}{n}d", f"Return {what} over a grid of the given size, whose cells may differ by one in size."
+        pool,
+        f"{name}{n}d",
+        f"Return {what} of a grid of cells, `output_size` along each of the last axes; cells may overlap.",
     )
 
 
@@ -77,7 +80,7 @@ _KINDS = [
         _max_pooling(n, sizes),
         _avg_pooling(n, sizes),
         _adaptive_pooling(n, "adaptive_avg_pool", "the means", lambda input, size, _: adaptive_avg_pool(input, size)),
-        _adaptive_pooling(n, "adaptive_max_pool", "the largest elements", adaptive_max_pool),
+        _adaptive_pooling(n, "adaptive_max_pool", "the maxima", adaptive_max_pool),
     )
     for n, sizes in _AXES
 ]
@@ -92,19 +95,28 @@ def _lp_pooling(n: int) -> Callable[..., Tensor]:
     ) -> Tensor:
         return _lp_pool(input, float(norm_type), pooling(kernel_size, stride, 0, n, 1, ceil_mode))
 
-    return _named(pool, f"lp_pool{n}d", "Return the p-norm of every window, of its positive sum where p is odd.")
+    return _named(pool, f"lp_pool{n}d", "Return (sum x^p)^(1/p) of every window; NaN where the sum is negative.")
 
 
 lp_pool1d, lp_pool2d = _lp_pooling(1), _lp_pooling(2)
 
 
 def _lp_pool(input: Tensor, p: float, places: Pooling) -> Tensor:
-    total: Tensor = places.windows(input**p).sum(-1)
-    return (total.sign() * total.relu()) ** (1 / p)
+    """Return the p-norms as PyTorch does: of windows that reach over the end, the mean of what is inside counts."""
+    total: Tensor = avg_pool(input**p, places) * math.prod(places.kernel)
+    return (total.sign() * total.abs().relu()) ** (1 / p)
 
 
 def unfold(input: Tensor, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> Tensor:
-    """Return the windows of [N, C, H, W] as columns [N, C KH KW, windows]."""
+    """Return the windows of [N, C, H, W] as columns [N, C KH KW, windows]; `fold` is the adjoint.
+
+    Args:
+        input: the images, also without N.
+        kernel_size: KH and KW, or a number for both.
+        dilation: the distance of neighbouring elements of a window.
+        padding: zeros around the image.
+        stride: the distance of neighbouring windows.
+    """
     if input._data.ndim == 3:
         return unfold(input.unsqueeze(0), kernel_size, dilation, padding, stride).squeeze(0)
     places = Pooling(each(kernel_size, 2), each(stride, 2), each(padding, 2), each(dilation, 2), ceil_mode=False)
@@ -114,7 +126,7 @@ def unfold(input: Tensor, kernel_size: Sizes, dilation: Sizes = 1, padding: Size
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """Return x over a power of the mean square of the neighbouring channels (Krizhevsky et al., 2012)."""
+    """Return x / (k + alpha mean(x^2))^beta, the mean over `size` neighbouring channels (Krizhevsky et al., 2012)."""
     squares = (input * input).movedim(1, -1)
     padded = pad_zeros(squares, (size // 2, (size - 1) // 2))
     mean = padded.unfold(-1, size, 1).mean(-1).movedim(-1, 1)
@@ -134,21 +146,44 @@ def _dropped(input: Tensor, shape: tuple[int, ...], p: float, training: bool, in
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Return the tensor with elements dropped with probability p and the others scaled by 1 / (1 - p)."""
+    """Return the tensor with elements set to 0 with probability p and the others scaled by 1 / (1 - p), if training.
+
+    Raises:
+        ValueError: p is not between 0 and 1.
+    """
     return _dropped(input, input._data.shape, p, training, inplace)
 
 
 def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Return [N, C, ...] with whole channels dropped with probability p, and the others scaled by 1 / (1 - p)."""
+    """Return [N, C, ...] with whole channels set to 0 with probability p, the others scaled by 1 / (1 - p)."""
     shape = input._data.shape
     return _dropped(input, (*shape[:2], *(1 for _ in shape[2:])), p, training, inplace)
 
 
-dropout1d = dropout2d = dropout3d = feature_dropout
+def _channel_dropout(n: int, sizes: str, *, unbatched: bool) -> Callable[..., Tensor]:
+    def drop(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+        lead = 1 if unbatched and input._data.ndim == n + 1 else 2
+        shape = input._data.shape
+        return _dropped(input, (*shape[:lead], *(1 for _ in shape[lead:])), p, training, inplace)
+
+    also = ", also without N," if unbatched else ""
+    return _named(drop, f"dropout{n}d", f"Return [N, C, {sizes}]{also} with whole channels dropped; see `dropout`.")
+
+
+dropout1d, dropout3d = _channel_dropout(1, "L", unbatched=True), _channel_dropout(3, "D, H, W", unbatched=True)
+dropout2d = _channel_dropout(2, "H, W", unbatched=False)  # PyTorch reads three axes as [N, C, L]
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Return the tensor with elements set to the lower limit of SELU, mean and variance kept (arXiv 1706.02515)."""
+    """Return the tensor with elements set to the lower limit of SELU with probability p, then scaled and shifted.
+
+    Mean 0 and variance 1 stay as they are (Klambauer et al., arXiv 1706.02515).
+
+    Raises:
+        ValueError: p is not between 0 and 1.
+    """
+    if p == 1 or not 0 <= p <= 1:
+        return _dropped(input, input._data.shape, p, training, inplace)
     if not training or p == 0:
         return input
     limit = -1.7580993408473766
@@ -161,11 +196,11 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """Return x, below 0 times a slope: the middle of two limits, or a random one between them in training."""
+    """Return x where x > 0, else x times (lower + upper) / 2, or if training a random slope between the two."""
     slopes = np.full(input._data.shape, (lower + upper) / 2)
     if training:
         slopes = random_source(None).uniform(lower, upper, input._data.shape)
-    slopes = np.where(input._data >= 0, 1.0, slopes).astype(input._data.dtype)
+    slopes = np.where(input._data > 0, 1.0, slopes).astype(input._data.dtype)
     return input.mul_(from_array(slopes)) if inplace else input * from_array(slopes)
 
 
@@ -173,9 +208,9 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     """Return a softmax of logits with Gumbel noise (Jang et al., arXiv 1611.01144).
 
     Args:
-        logits: logarithms of probabilities that need not add up to 1.
+        logits: unnormalised log-probabilities.
         tau: the temperature.
-        hard: return a 1 for the largest and 0 for the others, with the gradient of the soft result.
+        hard: return a one-hot vector of the largest element, with the gradient of the softmax (straight-through).
         eps: has no effect.
         dim: the axis.
     """
@@ -190,6 +225,6 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """Return [N, C, ...] with the channels of groups taking turns."""
+    """Return [N, C, ...] with the channels of the groups interleaved (Zhang et al., arXiv 1707.01083)."""
     batch, channels, *rest = input._data.shape
     return input.reshape(batch, groups, channels // groups, *rest).transpose(1, 2).reshape(batch, channels, *rest)

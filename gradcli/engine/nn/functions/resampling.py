@@ -1,4 +1,4 @@
-"""Images and sequences made larger, smaller or wider, and windows put together again."""
+"""Padding, resizing, adaptive pooling, and `fold`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
 
 def _positions(mode: str, size: int, before: int, after: int) -> Array:
-    """Return, for every place of a padded axis, which place of the axis shows there."""
+    """Return, for every place of a padded axis, the place of the axis that its value is copied from."""
     places = np.arange(-before, size + after)
     if mode == "replicate":
         return places.clip(0, size - 1)
@@ -34,24 +34,26 @@ def _positions(mode: str, size: int, before: int, after: int) -> Array:
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Return the tensor made wider before and after its last axes, the last axis first.
+    """Return the tensor padded before and after its last axes.
 
     Args:
         input: the tensor.
-        pad: (before, after) of the last axis, then of the one before it...
-        mode: "constant"; "reflect" (the edge is not repeated), "replicate" or "circular", which leave the first two
-            axes alone.
+        pad: (before, after) of the last axis, then of the one before it...; negative numbers cut elements off.
+        mode: "constant"; "reflect" (the edge is not repeated), "replicate" or "circular", which pad all axes but the
+            first one or two.
         value: the constant; 0 unless given.
 
     Raises:
         ValueError: there is no such mode.
-        NotImplementedError: the mode does not take so many axes.
-        RuntimeError: the padding is wider than the axis.
+        NotImplementedError: the mode does not pad so many axes.
+        RuntimeError: the padding is too wide for the axis, or a value is given for another mode than "constant".
     """
     if mode == "constant":
         return pad_zeros(input, tuple(pad), 0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):
         raise ValueError(f"Unrecognised padding mode {mode}: use constant, reflect, replicate or circular")
+    if value is not None and value != 0:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     axes, ndim = len(pad) // 2, input._data.ndim
     if not axes + 1 <= ndim <= axes + 2:
         raise NotImplementedError(
@@ -86,20 +88,21 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
-    """Return [N, C, *sizes] at other sizes.
+    """Return [N, C, *sizes] resampled to other sizes.
 
     Args:
         input: the tensor.
-        size: the sizes to have, a number or one for each axis; or else
-        scale_factor: how much larger to be.
+        size: the new *sizes: a number for all axes, or one for each; or else
+        scale_factor: the factors from the old sizes to the new, which are rounded down.
         mode: "nearest", "linear", "bilinear", "trilinear" or "area".
-        align_corners: let the centres of the corners' elements, not their corners, stay (in the linear modes).
-        recompute_scale_factor: find the factors anew from the sizes they give.
+        align_corners: align the centres of the first and last elements, not their outer edges (linear modes only).
+        recompute_scale_factor: sample at distances of old over new size, not of 1 / scale_factor.
         antialias: must be False.
 
     Raises:
         NotImplementedError: another mode, or antialias.
-        ValueError: the mode does not fit the number of axes, or not one of size and scale_factor is given.
+        ValueError: the mode does not fit the number of axes or takes no `align_corners`, or not exactly one of size and
+            scale_factor is given.
     """
     target, factors = _target(input, size, scale_factor)
     if recompute_scale_factor:
@@ -113,6 +116,8 @@ def interpolate(
             f"interpolate: mode {mode!r} is not supported by gradcli.engine; use nearest, linear, bilinear, trilinear "
             "or area"
         )
+    if align_corners is not None and mode not in _LINEAR:
+        raise ValueError(f"align_corners option can only be set with the interpolating modes: {' | '.join(_LINEAR)}")
     if mode in _LINEAR and _LINEAR[mode] != len(target):
         raise ValueError(f"interpolate: mode {mode!r} takes {_LINEAR[mode] + 2}D input, got {input._data.ndim}D")
     result = input
@@ -128,14 +133,14 @@ def interpolate(
 
 
 def _linear_positions(have: int, want: int, scale: float, align: bool) -> Array:
-    """Return where on the old axis the elements of the new one lie."""
+    """Return the coordinates of the new elements on the old axis, whose elements lie at 0, 1, ..."""
     if align:
         return np.asarray(np.arange(want) * ((have - 1) / (want - 1) if want > 1 else 0.0))
     return np.asarray(np.maximum((np.arange(want) + 0.5) * scale - 0.5, 0.0))
 
 
 def _between(input: Tensor, place: int, where: Array) -> Tensor:
-    """Return what lies at places between the elements of an axis, on straight lines."""
+    """Return the values at coordinates along an axis, interpolated linearly."""
     have = input._data.shape[place]
     low = np.floor(where).astype(np.int64).clip(0, have - 1)
     high = (low + 1).clip(0, have - 1)
@@ -155,7 +160,7 @@ def _sizes(output_size: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _adaptive(input: Tensor, output_size: Any, n: int, reduced: Any) -> Tensor:
-    """Return what a grid of cells, which may differ by one in size, is reduced to."""
+    """Reduce each cell i of an axis, from floor(i n / want) to ceil((i + 1) n / want)."""
     shape = input._data.shape[-n:]
     sizes = _sizes(output_size, shape)
     grids = [_cells(have, want) for have, want in zip(shape, sizes, strict=True)]
@@ -164,14 +169,14 @@ def _adaptive(input: Tensor, output_size: Any, n: int, reduced: Any) -> Tensor:
 
 
 def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
-    """Return the means over a grid of the given size."""
+    """Return the means of the cells of a grid; a size of None keeps that of the axis."""
     n = input._data.ndim - 2 if not isinstance(output_size, (tuple, list)) else len(output_size)
     dims = tuple(range(-n, 0))
     return _adaptive(input, output_size, n, lambda cell: cell.mean(dims))
 
 
 def adaptive_max_pool(input: Tensor, output_size: Any, n: int) -> Tensor:
-    """Return the largest elements over a grid of the given size."""
+    """Return the maxima of the cells of a grid over the last n axes; a size of None keeps that of the axis."""
     return _adaptive(input, output_size, n, lambda cell: cell.flatten(-n).max(-1)[0])
 
 
@@ -181,15 +186,15 @@ def fold(
     """Return images [N, C, H, W] as the sum of windows [N, C KH KW, windows], the adjoint of `unfold`.
 
     Args:
-        input: the windows.
+        input: the windows, also without N.
         output_size: H and W.
         kernel_size: KH and KW.
-        dilation: how far the elements of a window are apart.
-        padding: how many places around the image the windows reach into.
-        stride: how far windows are apart.
+        dilation: the distance of neighbouring elements of a window.
+        padding: the width of the border around the image that windows reach into; it is cut off.
+        stride: the distance of neighbouring windows.
 
     Raises:
-        RuntimeError: so many windows do not fit.
+        RuntimeError: the number of rows or of windows does not fit the sizes.
     """
     if input._data.ndim == 2:
         return fold(input.unsqueeze(0), output_size, kernel_size, dilation, padding, stride).squeeze(0)

@@ -1,4 +1,4 @@
-"""Images read at other places: the sampler of spatial transformers (Jaderberg et al., arXiv 1506.02025)."""
+"""Sampling of images on grids, for spatial transformers (Jaderberg et al., arXiv 1506.02025)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.engine.creation import linspace, ones
 from gradcli.engine.dtypes import BY_NUMPY
+from gradcli.engine.ops.activation import hardtanh
 from gradcli.engine.ops.joining import stack
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -18,15 +19,15 @@ def _centres(count: int, align: bool, kind: Any) -> Tensor:
 
 
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
-    """Return the places [N, H, W, 2], from -1 to 1, that affine maps take a grid to.
+    """Return a grid [N, H, W, 2] of (x, y) for `grid_sample`: affine maps of the coordinates of the output pixels.
 
     Args:
         theta: the maps, [N, 2, 3].
-        size: (N, C, H, W) of the image to make.
-        align_corners: -1 and 1 are the centres of the corners' elements, not the corners.
+        size: (N, C, H, W) of the output.
+        align_corners: -1 and 1 are the centres of the corner pixels (True), or the outer edges of the image.
 
     Raises:
-        NotImplementedError: the maps are of another dimension.
+        NotImplementedError: the maps are not of shape [N, 2, 3].
     """
     if theta._data.shape[1:] != (2, 3):
         raise NotImplementedError(
@@ -44,17 +45,18 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
-    """Return images [N, C, H, W] read at places [N, h, w, 2] between -1 and 1.
+    """Return [N, C, h, w]: images [N, C, H, W] sampled at a grid [N, h, w, 2].
 
     Args:
         input: the images.
-        grid: the places, (x, y) in the last axis.
-        mode: "bilinear" or "nearest".
-        padding_mode: what is outside: "zeros", or "border" for the nearest element.
-        align_corners: -1 and 1 are the centres of the corners' elements, not the corners.
+        grid: coordinates (x, y): -1 is the left or the top of the image, 1 the right or the bottom.
+        mode: "bilinear" or "nearest"; of "nearest", the grid gets no gradient.
+        padding_mode: what is outside of the image: "zeros"; or "border", the nearest pixel. On and beyond the border
+            pixels, the gradient of a coordinate with "border" is 0.
+        align_corners: -1 and 1 are the centres of the corner pixels (True), or the outer edges of the image.
 
     Raises:
-        NotImplementedError: another mode, or images of another dimension.
+        NotImplementedError: another mode, or input that does not have four axes.
     """
     if mode not in ("bilinear", "nearest") or padding_mode not in ("zeros", "border") or input._data.ndim != 4:
         raise NotImplementedError(
@@ -64,7 +66,7 @@ def grid_sample(
     sizes = (input._data.shape[3], input._data.shape[2])
     x, y = (_unscaled(grid[..., axis], size, bool(align_corners)) for axis, size in enumerate(sizes))
     if padding_mode == "border":
-        x, y = x.clamp(0, sizes[0] - 1), y.clamp(0, sizes[1] - 1)
+        x, y = hardtanh(x, 0, sizes[0] - 1), hardtanh(y, 0, sizes[1] - 1)  # its gradient at the limits is 0
     if mode == "nearest":
         return _read(input, x.round(), y.round())
     left, top = x.floor().detach(), y.floor().detach()
@@ -82,7 +84,7 @@ def _unscaled(place: Tensor, size: int, align: bool) -> Tensor:
 
 
 def _read(input: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Return the elements at whole places, 0 outside."""
+    """Return the pixels at integer coordinates, and 0 outside of the image."""
     height, width = input._data.shape[2:]
     inside = (x._data >= 0) & (x._data <= width - 1) & (y._data >= 0) & (y._data <= height - 1)
     columns, rows = (

@@ -23,7 +23,7 @@ class Identity(Module):
 
 
 class ReLU(Module):
-    """The positive part."""
+    """max(x, 0)."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class _Written(Module):
 
 
 class ReLU6(_Written):
-    """The part between 0 and 6."""
+    """x clamped to [0, 6]."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
@@ -63,7 +63,7 @@ class ReLU6(_Written):
 
 
 class LeakyReLU(Module):
-    """x, below 0 times a slope."""
+    """x where x > 0, else negative_slope * x."""
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class LeakyReLU(Module):
 
 
 class PReLU(Module):
-    """x, below 0 times a learned slope."""
+    """x where x > 0, else weight * x, with one learned slope or one for each channel of [N, C, ...]."""
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class _Alpha(Module):
 
 
 class ELU(_Alpha):
-    """x, below 0 alpha (exp(x) - 1)."""
+    """x where x > 0, else alpha (exp(x) - 1)."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
@@ -114,7 +114,7 @@ class ELU(_Alpha):
 
 
 class CELU(_Alpha):
-    """x, below 0 alpha (exp(x / alpha) - 1)."""
+    """x where x > 0, else alpha (exp(x / alpha) - 1)."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
@@ -122,7 +122,7 @@ class CELU(_Alpha):
 
 
 class SELU(_Written):
-    """The self-normalising ELU."""
+    """The self-normalising ELU (Klambauer et al., arXiv 1706.02515)."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
@@ -130,7 +130,7 @@ class SELU(_Written):
 
 
 class GELU(Module):
-    """x times the normal distribution function."""
+    """x Phi(x), with the standard normal distribution function Phi; see `functional.gelu`."""
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class GELU(Module):
 
 
 class SiLU(_Written):
-    """x times its sigmoid."""
+    """x sigmoid(x)."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
@@ -170,7 +170,7 @@ class Sigmoid(Module):
 
 
 class LogSigmoid(Module):
-    """log of the sigmoid."""
+    """log(sigmoid(x))."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
@@ -186,7 +186,7 @@ class Tanh(Module):
 
 
 class Hardtanh(Module):
-    """x kept between two limits."""
+    """x clamped to [min_val, max_val]."""
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
@@ -211,7 +211,7 @@ class Softsign(Module):
 
 
 class Softplus(Module):
-    """log(1 + exp(beta x)) / beta."""
+    """log(1 + exp(beta x)) / beta, and x where beta x > threshold."""
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -245,7 +245,7 @@ class Softmax(_AlongAxis):
 
 
 class LogSoftmax(_AlongAxis):
-    """The logarithm of the softmax along an axis."""
+    """log(softmax(x)) along an axis."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""

@@ -1,4 +1,4 @@
-"""Attention: values averaged with weights that queries and keys decide (Vaswani et al., arXiv 1706.03762)."""
+"""Multi-head attention (Vaswani et al., arXiv 1706.03762)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from gradcli.engine.tensor import Tensor
 
 
 class MultiheadAttention(Module):
-    """Attention of several heads between projections in and a projection out.
+    """Attention of several heads: linear projections of query, key and value, attention, and an output projection.
 
     Args:
-        embed_dim: features of queries and of the result.
-        num_heads: heads, which share the features.
-        dropout: probability with which a weight is dropped while training.
+        embed_dim: E, the features of queries and of the result.
+        num_heads: heads; each has E / num_heads features.
+        dropout: the probability with which an attention weight is dropped in training.
         bias: add biases to the projections.
-        kdim: features of keys, as queries unless given.
-        vdim: features of values, as queries unless given.
+        kdim: the features of keys; E unless given.
+        vdim: the features of values; E unless given.
         batch_first: tensors are [N, L, E] instead of [L, N, E].
 
     Raises:
-        ValueError: the heads do not share the features evenly.
+        ValueError: E is not divisible by num_heads.
     """
 
     def __init__(
@@ -67,17 +67,17 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend.
+        """Return the result [L, N, E] and the weights.
 
         Args:
             query: [L, N, E], or [L, E] without a batch.
             key: [S, N, kdim].
             value: [S, N, vdim].
-            key_padding_mask: [N, S]; where True, or by adding, keys are left out.
-            need_weights: return the weights too.
-            attn_mask: [L, S] or [N heads, L, S]; where True, or by adding, pairs are left out.
-            average_attn_weights: average the weights over the heads.
-            is_causal: a promise that `attn_mask` is causal; it has no effect.
+            key_padding_mask: [N, S]: True leaves a key out; or numbers to add to the scores.
+            need_weights: return the weights as well, not None.
+            attn_mask: [L, S] or [N num_heads, L, S]: True keeps a query from a key; or numbers to add to the scores.
+            average_attn_weights: average the weights over the heads; else they are [N, num_heads, L, S].
+            is_causal: a hint that `attn_mask` is causal; it has no effect.
 
         Returns:
             The result, and the weights [N, L, S] (or None).

@@ -1,4 +1,4 @@
-"""Layers with parameters, and those that reshape or pool."""
+"""Linear layers, normalisations, embeddings, and layers that reshape."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from gradcli.engine.tensor import Tensor
 
 
 class Linear(Module):
-    """x W^T + b over the last axis.
+    """x W^T + b: [..., in_features] gives [..., out_features].
 
     Args:
-        in_features: length of the last axis.
+        in_features: the length of the last axis.
         out_features: its length in the result.
         bias: add b.
-        dtype: element type of the parameters.
+        device: must be the CPU.
+        dtype: the element type of the parameters.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Linear(Module):
 
 
 class Bilinear(Module):
-    """x1^T W_k x2 + b_k for every k."""
+    """y_k = x1^T W_k x2 + b_k for k up to out_features."""
 
     def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__()
@@ -72,14 +73,14 @@ class Bilinear(Module):
 
 
 class _BatchNorm(Module):
-    """Normalisation over all axes but the second.
+    """Normalisation over all axes but the second; see `functional.batch_norm`.
 
     Args:
-        num_features: length of the second axis.
+        num_features: C, the length of the second axis.
         eps: added to the variance.
-        momentum: share of a new batch in the running statistics; None for the mean of all batches.
-        affine: scale and shift by learned parameters.
-        track_running_stats: keep running statistics for evaluation.
+        momentum: the weight of a new batch in the running statistics; None for the average of all batches.
+        affine: learn C factors and C summands.
+        track_running_stats: keep running statistics, and use them in evaluation; else those of the batch are used.
     """
 
     dimensions: tuple[int, ...] = (2, 3)
@@ -151,7 +152,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class _InstanceNorm(_BatchNorm):
-    """Normalisation of every channel of every example; no parameters and no running statistics by default."""
+    """Normalisation of each channel of each example, with or without N; running statistics are not supported."""
 
     def __init__(
         self,
@@ -194,7 +195,7 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 class LayerNorm(Module):
-    """Normalisation over the last axes (Ba et al., arXiv 1607.06450)."""
+    """Normalisation over the last axes (Ba et al., arXiv 1607.06450); see `functional.layer_norm`."""
 
     def __init__(
         self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True
@@ -220,7 +221,11 @@ class LayerNorm(Module):
 
 
 class GroupNorm(Module):
-    """Normalisation over groups of channels (Wu and He, arXiv 1803.08494)."""
+    """Normalisation over groups of channels (Wu and He, arXiv 1803.08494); see `functional.group_norm`.
+
+    Raises:
+        ValueError: num_channels is not divisible by num_groups.
+    """
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True) -> None:
         super().__init__()
@@ -243,7 +248,7 @@ class GroupNorm(Module):
 
 
 class Embedding(Module):
-    """A table of rows, looked up by index."""
+    """A table [num_embeddings, embedding_dim]; an index [*] gives [*, embedding_dim]; see `functional.embedding`."""
 
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None) -> None:
         super().__init__()
@@ -255,14 +260,14 @@ class Embedding(Module):
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
-        """Return a table with these rows, which get no gradient unless `freeze` is False."""
+        """Return an embedding with these rows [rows, D]; they are trained only if `freeze` is False."""
         rows, columns = embeddings.shape
         table = cls(rows, columns, padding_idx)
         table.weight = Parameter(embeddings, requires_grad=not freeze)
         return table
 
     def forward(self, input: Tensor) -> Tensor:
-        """Look it up."""
+        """Return the rows at the index."""
         return functional.embedding(input, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:
@@ -272,7 +277,7 @@ class Embedding(Module):
 
 
 class Flatten(Module):
-    """Makes a range of axes one."""
+    """Merges the axes from start_dim to end_dim into one."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -304,7 +309,7 @@ class Unflatten(Module):
 
 
 class PixelShuffle(Module):
-    """Turns channels into pixels."""
+    """[..., C, H r, W r] from [..., C r^2, H, W], r the factor; see `functional.pixel_shuffle`."""
 
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()

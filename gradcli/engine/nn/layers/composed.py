@@ -15,7 +15,7 @@ from gradcli.engine.tensor import Tensor
 
 
 class _Applied(Module):
-    """A function with fixed options."""
+    """A module that applies a function with the options that it stores."""
 
     _options: tuple[str, ...] = ()
     _function: Callable[..., Tensor]
@@ -30,7 +30,7 @@ class _Applied(Module):
 
 
 class Threshold(_Applied):
-    """x where it is above a threshold, else a value."""
+    """x where x > threshold, else `value`."""
 
     _options = ("threshold", "value")
     _function = staticmethod(functional.threshold)
@@ -41,7 +41,7 @@ class Threshold(_Applied):
 
 
 class Hardshrink(_Applied):
-    """x, 0 near 0."""
+    """x where |x| > lambd, else 0."""
 
     _options = ("lambd",)
     _function = staticmethod(functional.hardshrink)
@@ -52,19 +52,19 @@ class Hardshrink(_Applied):
 
 
 class Softshrink(Hardshrink):
-    """x moved towards 0."""
+    """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
 
     _function = staticmethod(functional.softshrink)
 
 
 class Hardsigmoid(_Applied):
-    """x / 6 + 1 / 2 between 0 and 1."""
+    """x / 6 + 1 / 2, clamped to [0, 1]."""
 
     _function = staticmethod(functional.hardsigmoid)
 
 
 class Hardswish(_Applied):
-    """x times its hard sigmoid."""
+    """x hardsigmoid(x)."""
 
     _function = staticmethod(functional.hardswish)
 
@@ -76,7 +76,7 @@ class Tanhshrink(_Applied):
 
 
 class Softmin(_Applied):
-    """The softmax of -x."""
+    """softmax(-x) along an axis."""
 
     _options = ("dim",)
     _function = staticmethod(softmin)
@@ -87,12 +87,12 @@ class Softmin(_Applied):
 
 
 class RMSNorm(Module):
-    """x over its root mean square, times a weight.
+    """x / sqrt(mean(x^2) + eps) over the last axes, times a weight; see `functional.rms_norm`.
 
     Args:
-        normalized_shape: the last axes.
-        eps: what is added to the mean square; the machine precision unless given.
-        elementwise_affine: learn a weight.
+        normalized_shape: the lengths of the last axes.
+        eps: the machine epsilon of the element type unless given.
+        elementwise_affine: learn a weight of this shape.
     """
 
     def __init__(self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True) -> None:
@@ -107,7 +107,7 @@ class RMSNorm(Module):
 
 
 class PairwiseDistance(Module):
-    """The p-norm of differences along the last axis."""
+    """The p-norm of x1 - x2 + eps along the last axis."""
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class PairwiseDistance(Module):
 
 
 class SoftMarginLoss(_Loss):
-    """The logistic loss of targets 1 and -1."""
+    """log(1 + exp(-target * input)), for targets 1 and -1."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Return the loss."""
@@ -133,7 +133,7 @@ class _MarginLoss(_Loss):
 
 
 class MarginRankingLoss(_MarginLoss):
-    """How far the order of two inputs is from the target's."""
+    """max(0, margin - target * (input1 - input2)), for targets 1 (input1 should be larger) and -1."""
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
         super().__init__(margin, reduction)
@@ -144,7 +144,7 @@ class MarginRankingLoss(_MarginLoss):
 
 
 class CosineEmbeddingLoss(MarginRankingLoss):
-    """How far the angle of two inputs is from the target's."""
+    """1 - cos(input1, input2) for target 1, max(0, cos - margin) for target -1."""
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         """Return the loss."""
@@ -152,7 +152,7 @@ class CosineEmbeddingLoss(MarginRankingLoss):
 
 
 class HingeEmbeddingLoss(_MarginLoss):
-    """The distance of like pairs, and how far unlike ones are from a margin."""
+    """input (a distance) for target 1, max(0, margin - input) for target -1."""
 
     def __init__(self, margin: float = 1.0, reduction: str = "mean") -> None:
         super().__init__(margin, reduction)
@@ -163,7 +163,7 @@ class HingeEmbeddingLoss(_MarginLoss):
 
 
 class TripletMarginLoss(_MarginLoss):
-    """How much nearer the positive is to the anchor than the negative, up to a margin."""
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin); see `functional.triplet_margin_loss`."""
 
     def __init__(
         self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, reduction: str = "mean"
@@ -179,7 +179,7 @@ class TripletMarginLoss(_MarginLoss):
 
 
 class GaussianNLLLoss(_Loss):
-    """Minus the log-likelihood under a normal distribution."""
+    """The negative log-likelihood of normal distributions; see `functional.gaussian_nll_loss`."""
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)

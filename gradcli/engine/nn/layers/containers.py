@@ -1,4 +1,4 @@
-"""Modules and parameters in order or by name."""
+"""Containers: sequences, lists and dicts of modules, lists and dicts of parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradcli.engine.tensor import Tensor
 
 
 class _Indexed(Module):
-    """Modules under the names 0, 1, 2..."""
+    """A list of modules, registered under the names 0, 1, 2..."""
 
     def _listed(self) -> list[Any]:
         return list(self._modules.values())
@@ -48,14 +48,14 @@ class _Indexed(Module):
         self._modules.update({str(place): module for place, module in enumerate(modules)})
 
     def insert(self, index: int, module: Module) -> Self:
-        """Add a module before another, and return the container."""
+        """Insert a module before an index; those after it are renumbered."""
         modules = self._listed()
         modules.insert(index, module)
         self._renumber(modules)
         return self
 
     def pop(self, key: int) -> Any:
-        """Take a module out, and return it."""
+        """Remove a module by index, and return it; those after it are renumbered."""
         module = self[key]
         del self[key]
         return module
@@ -73,7 +73,7 @@ class _Indexed(Module):
 
 
 class Sequential(_Indexed):
-    """Modules that run one after the other, given in order or as an ordered dict of names."""
+    """Modules that are applied one after the other: given as arguments, or as one OrderedDict with names."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
@@ -88,15 +88,20 @@ class Sequential(_Indexed):
             raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return Sequential(*self, *other)
 
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):  # the part keeps the names, so its state_dict fits that of the whole
+            return type(self)(OrderedDict(list(self._modules.items())[index]))
+        return super().__getitem__(index)
+
     def forward(self, input: Any) -> Any:
-        """Return the output of the last module, each module applied to the output of the one before."""
+        """Return the output of the last module; each takes the output of the one before."""
         for module in self:
             input = module(input)
         return input
 
 
 class ModuleList(_Indexed):
-    """Modules as a list, printed with runs of modules that print alike as one."""
+    """A list of modules, which are not applied; neighbours that print alike are printed as one line."""
 
     def __repr__(self) -> str:
         runs = [(text, list(run)) for text, run in itertools.groupby(enumerate(map(repr, self)), lambda pair: pair[1])]
@@ -113,7 +118,7 @@ class ModuleList(_Indexed):
 
 
 class ModuleDict(Module):
-    """Modules by name."""
+    """A dict of modules."""
 
     def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
         super().__init__()
@@ -139,15 +144,15 @@ class ModuleDict(Module):
         del self._modules[key]
 
     def pop(self, key: str) -> Any:
-        """Take a module out, and return it."""
+        """Remove a module by name, and return it."""
         return self._modules.pop(key)
 
     def clear(self) -> None:
-        """Take all modules out."""
+        """Remove all modules."""
         self._modules.clear()
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Add modules by name, in the place of those that have a name."""
+        """Add modules by name; a module of the same name is replaced."""
         for name, module in dict(modules).items():
             self[name] = module
 
@@ -179,7 +184,7 @@ def _listing(parameters: Mapping[str, Parameter | None], by_class: bool = False)
 
 
 class ParameterList(Module):
-    """Parameters as a list."""
+    """A list of parameters; tensors become parameters."""
 
     def __init__(self, values: Iterable[Tensor] = ()) -> None:
         super().__init__()
@@ -215,7 +220,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """Parameters by name."""
+    """A dict of parameters; tensors become parameters."""
 
     def __init__(self, values: Mapping[str, Tensor] | None = None) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Convolutions with weights of their own, and their adjoints."""
+"""Convolutions and transposed convolutions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,24 @@ from gradcli.engine.tensor import Tensor
 
 
 class _Conv(Module):
-    """A convolution over the last `axes_count` axes."""
+    """A cross-correlation over the last `axes_count` axes; see `ops.convolution.convolution`.
+
+    Args:
+        in_channels: C, the length of the second axis.
+        out_channels: its length in the result.
+        kernel_size: the size of a window: a number for all axes, or one for each.
+        stride: the distance of neighbouring windows.
+        padding: the width of the padding on both sides; or "valid" for none, "same" for results of the input's size.
+        dilation: the distance of neighbouring elements of a window.
+        groups: the channels are split into this many groups, which are convolved separately.
+        bias: add one learned number for each output channel.
+        padding_mode: "zeros", "reflect", "replicate" or "circular".
+        device: must be the CPU.
+        dtype: the element type of the parameters.
+
+    Raises:
+        ValueError: there is no such padding mode.
+    """
 
     axes_count = 2
     transposed = False
@@ -60,7 +77,7 @@ class _Conv(Module):
         return functional.conv2d(image, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def _widths(self) -> tuple[int, ...]:
-        """Return how far the image is padded, for `functional.pad`."""
+        """Return the padding as `functional.pad` takes it."""
         if self.padding == "valid":
             return (0,) * (2 * self.axes_count)
         if isinstance(self.padding, str):
@@ -99,7 +116,7 @@ class Conv3d(_Conv):
 
 
 class _ConvTranspose(_Conv):
-    """The adjoint of a convolution."""
+    """A transposed convolution, the adjoint of a convolution; see `ops.convolution.conv_transpose`."""
 
     transposed = True
 
@@ -126,16 +143,16 @@ class _ConvTranspose(_Conv):
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """The adjoint of Conv1d."""
+    """A transposed convolution of [N, C, L]."""
 
     axes_count = 1
 
 
 class ConvTranspose2d(_ConvTranspose):
-    """The adjoint of Conv2d."""
+    """A transposed convolution of [N, C, H, W]."""
 
 
 class ConvTranspose3d(_ConvTranspose):
-    """The adjoint of Conv3d."""
+    """A transposed convolution of [N, C, D, H, W]."""
 
     axes_count = 3

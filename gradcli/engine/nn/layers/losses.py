@@ -20,7 +20,7 @@ class _Loss(Module):
 
 
 class MSELoss(_Loss):
-    """The mean of squared differences."""
+    """(input - target)^2."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Return the loss."""
@@ -28,7 +28,7 @@ class MSELoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """The mean of absolute differences."""
+    """|input - target|."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Return the loss."""
@@ -36,7 +36,7 @@ class L1Loss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """Squared below `beta`, absolute above."""
+    """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, with d = input - target."""
 
     def __init__(self, reduction: str = "mean", beta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
@@ -48,7 +48,7 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Squared below `delta`, absolute times delta above."""
+    """d^2 / 2 where |d| < delta, else delta (|d| - delta / 2), with d = input - target."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
@@ -60,7 +60,7 @@ class HuberLoss(_Loss):
 
 
 class NLLLoss(_Loss):
-    """Minus the log probability of the right class."""
+    """Minus the log-probability of the target class; see `functional.nll_loss`."""
 
     def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
@@ -73,7 +73,7 @@ class NLLLoss(_Loss):
 
 
 class CrossEntropyLoss(_Loss):
-    """NLLLoss of the log softmax."""
+    """NLLLoss of the log-softmax of logits; see `functional.cross_entropy`."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class CrossEntropyLoss(_Loss):
 
 
 class BCELoss(_Loss):
-    """The cross entropy of probabilities."""
+    """The binary cross-entropy of probabilities; see `functional.binary_cross_entropy`."""
 
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
@@ -106,7 +106,7 @@ class BCELoss(_Loss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """The cross entropy of logits."""
+    """The binary cross-entropy of logits; see `functional.binary_cross_entropy_with_logits`."""
 
     def __init__(self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> None:
         super().__init__(reduction=reduction)
@@ -119,7 +119,7 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """The Kullback-Leibler divergence of log probabilities from a target."""
+    """The Kullback-Leibler divergence of a target from log-probabilities; see `functional.kl_div`."""
 
     def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
         super().__init__(reduction=reduction)

@@ -12,7 +12,7 @@ from gradcli.engine.tensor import Tensor
 
 
 class MaxPool(Module):
-    """The largest element of every window along the last `axes_count` axes."""
+    """The maximum of every window along the last `axes_count` axes; see `functional.max_pool2d`."""
 
     axes_count = 2
 
@@ -46,7 +46,7 @@ class MaxPool(Module):
 
 
 class AvgPool(Module):
-    """The mean of every window along the last `axes_count` axes."""
+    """The mean of every window along the last `axes_count` axes; see `functional.avg_pool2d`."""
 
     axes_count = 2
 
@@ -82,7 +82,11 @@ class AvgPool(Module):
 
 
 class AdaptivePool(Module):
-    """What a grid of cells along the last `axes_count` axes is reduced to."""
+    """The mean, or the maximum, of each cell of a grid along the last `axes_count` axes.
+
+    Args:
+        output_size: the cells along each axis: a number for all, or one for each; None for the length of the axis.
+    """
 
     axes_count = 2
     largest = False
@@ -111,8 +115,8 @@ class LPPool2d(Module):
     Args:
         norm_type: p.
         kernel_size: the sizes of a window.
-        stride: how far windows are apart; they follow each other unless given.
-        ceil_mode: count windows that reach over the end.
+        stride: the distance of neighbouring windows; kernel_size unless given.
+        ceil_mode: use windows that reach beyond the end as well.
     """
 
     def __init__(
@@ -134,7 +138,11 @@ class LPPool2d(Module):
 
 
 class Pad(Module):
-    """Padding of the last `axes_count` axes."""
+    """Padding of the last `axes_count` axes.
+
+    Args:
+        padding: a number for all sides; or (before, after) of the last axis, then of the one before it...
+    """
 
     axes_count = 2
     mode = "constant"
@@ -170,13 +178,13 @@ class ConstantPad(Pad):
 
 
 class Upsample(Module):
-    """Other sizes of [N, C, *sizes]; see `functional.interpolate`.
+    """Resampling of [N, C, *sizes] to other sizes; see `functional.interpolate`.
 
     Args:
-        size: the sizes to have; or else
-        scale_factor: how much larger to be.
+        size: the new *sizes; or else
+        scale_factor: the factors from the old sizes to the new.
         mode: "nearest", "linear", "bilinear" or "trilinear".
-        align_corners: let the centres of the corners' elements stay.
+        align_corners: align the centres of the first and last elements, not their outer edges.
     """
 
     def __init__(
@@ -200,7 +208,7 @@ class Upsample(Module):
 
 
 class _Windows(Module):
-    """Windows taken out, or put together again."""
+    """The options of `Unfold` and `Fold`."""
 
     def __init__(self, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> None:
         super().__init__()
@@ -212,7 +220,7 @@ class _Windows(Module):
 
 
 class Unfold(_Windows):
-    """The windows of [N, C, H, W] as columns."""
+    """The windows of [N, C, H, W] as columns [N, C KH KW, windows]; see `functional.unfold`."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
@@ -220,14 +228,14 @@ class Unfold(_Windows):
 
 
 class Fold(_Windows):
-    """Images as the sum of windows: the adjoint of Unfold.
+    """Images [N, C, H, W] as the sum of windows [N, C KH KW, windows]: the adjoint of Unfold; see `functional.fold`.
 
     Args:
-        output_size: the sizes of the image.
-        kernel_size: the sizes of a window.
-        dilation: how far the elements of a window are apart.
-        padding: how many places around the image the windows reach into.
-        stride: how far windows are apart.
+        output_size: H and W.
+        kernel_size: KH and KW.
+        dilation: the distance of neighbouring elements of a window.
+        padding: the width of the border around the image that windows reach into.
+        stride: the distance of neighbouring windows.
     """
 
     def __init__(
@@ -251,7 +259,15 @@ class Fold(_Windows):
 
 
 class _Drop(Module):
-    """Drops with probability p while training."""
+    """Dropout with probability p in training, and the identity in evaluation.
+
+    Args:
+        p: the probability, from 0 to 1; what is kept is scaled by 1 / (1 - p), except by `AlphaDropout`.
+        inplace: write the result to the input.
+
+    Raises:
+        ValueError: p is not between 0 and 1.
+    """
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
@@ -280,16 +296,24 @@ class Dropout2d(_Drop):
         return functional.dropout2d(input, self.p, self.training, self.inplace)
 
 
-class Dropout1d(Dropout2d):
-    """Drops whole channels of [N, C, L] with probability p while training."""
+class Dropout1d(_Drop):
+    """Drops whole channels of [N, C, L], or [C, L], with probability p while training."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.dropout1d(input, self.p, self.training, self.inplace)
 
 
-class Dropout3d(Dropout2d):
-    """Drops whole channels of [N, C, D, H, W] with probability p while training."""
+class Dropout3d(_Drop):
+    """Drops whole channels of [N, C, D, H, W], or [C, D, H, W], with probability p while training."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.dropout3d(input, self.p, self.training, self.inplace)
 
 
 class AlphaDropout(_Drop):
-    """Sets elements to the lower limit of SELU with probability p while training, mean and variance kept."""
+    """Dropout that keeps mean 0 and variance 1, for networks with SELU; see `functional.alpha_dropout`."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
@@ -309,7 +333,7 @@ class CosineSimilarity(Module):
 
     Args:
         dim: the axis.
-        eps: the least norm that is divided by.
+        eps: the smallest norm to divide by.
     """
 
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
@@ -322,10 +346,10 @@ class CosineSimilarity(Module):
 
 
 class PixelUnshuffle(Module):
-    """Turns pixels into channels.
+    """[..., C r^2, H, W] from [..., C, H r, W r], r the factor; see `functional.pixel_unshuffle`.
 
     Args:
-        downscale_factor: how much smaller the image becomes along each axis.
+        downscale_factor: r.
     """
 
     def __init__(self, downscale_factor: int) -> None:

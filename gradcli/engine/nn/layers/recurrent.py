@@ -1,4 +1,4 @@
-"""Recurrent networks: cells, which take one step in time, and layers of them."""
+"""Recurrent networks: cells, which compute one time step, and layers of cells."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gradcli.engine.tensor import Tensor
 
 
 class _Cell(Module):
-    """Weights of inputs and of the state, in so many gates.
+    """The weights of a cell: `gates` blocks of hidden_size rows.
 
     Args:
         input_size: features of an input.
         hidden_size: features of the state.
-        bias: add two biases.
+        bias: add two biases, bias_ih and bias_hh.
     """
 
     gates = 1
@@ -46,26 +46,26 @@ class _Cell(Module):
 
 
 class RNNCell(_Cell):
-    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu."""
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu of it; [N, input_size] gives [N, hidden_size]."""
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh") -> None:
         super().__init__(input_size, hidden_size, bias)
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """Return the next state."""
+        """Return the next state; it starts from zeros unless given."""
         state = self._start(input) if hx is None else hx
         total = linear(input, self.weight_ih, self.bias_ih) + linear(state, self.weight_hh, self.bias_hh)
         return total.tanh() if self.nonlinearity == "tanh" else total.relu()
 
 
 class LSTMCell(_Cell):
-    """Long short-term memory (Hochreiter and Schmidhuber, 1997), gates in the order i, f, g, o."""
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997); the gates are in the order i, f, g, o."""
 
     gates = 4
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """Return the next state and cell."""
+        """Return the next state h and cell c; they start from zeros unless given."""
         state, cell = (self._start(input), self._start(input)) if hx is None else hx
         total = linear(input, self.weight_ih, self.bias_ih) + linear(state, self.weight_hh, self.bias_hh)
         i, f, g, o = total.chunk(4, -1)
@@ -74,7 +74,10 @@ class LSTMCell(_Cell):
 
 
 class GRUCell(_Cell):
-    """Gated recurrent unit (Cho et al., arXiv 1406.1078), gates in the order r, z, n."""
+    """Gated recurrent unit (Cho et al., arXiv 1406.1078); the gates are in the order r, z, n.
+
+    As in PyTorch, the reset gate is applied after the product: n = tanh(W_in x + b_in + r * (W_hn h + b_hn)).
+    """
 
     gates = 3
 
@@ -89,16 +92,16 @@ class GRUCell(_Cell):
 
 
 class _Layers(Module):
-    """Layers of cells along time.
+    """Layers of cells, applied along time.
 
     Args:
         input_size: features of an input.
         hidden_size: features of the state.
-        num_layers: how many layers; each takes the states of the one before.
-        bias: add two biases.
-        batch_first: inputs are [N, T, F] and not [T, N, F].
-        dropout: probability with which a state is dropped between layers while training.
-        bidirectional: run a second cell of each layer from the end.
+        num_layers: the number of layers; each takes the states of the one before as its inputs.
+        bias: add two biases in each cell.
+        batch_first: inputs and outputs are [N, T, F], not [T, N, F].
+        dropout: the probability with which a state is dropped between layers in training.
+        bidirectional: give each layer a second cell that runs backwards in time, and concatenate the states.
     """
 
     cell: type[_Cell] = RNNCell
@@ -127,23 +130,23 @@ class _Layers(Module):
         return self.cell(features, self.hidden_size, self.bias)
 
     def _ends(self) -> list[str]:
-        """Return what the names of the parameters of each cell end in, in the order of the states."""
+        """Return the suffixes of the parameter names of each cell, as "_l0_reverse", in the order of the states."""
         ways = ("", "_reverse") if self.bidirectional else ("",)
         return [f"_l{layer}{way}" for layer in range(self.num_layers) for way in ways]
 
     def _cell_of(self, name: str) -> Any:
-        """Return a cell that has the parameters whose names end so."""
+        """Return a cell with the parameters of a suffix."""
         cell = self._new_cell(1)
         for key in cell._parameters:
             cell._parameters[key] = self._parameters.get(key + name)
         return cell
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
-        """Return the states of the last layer at every time, and the last states of every layer.
+        """Return the states of the last layer at all times, [T, N, H or 2 H], and the final states of all layers.
 
         Args:
             input: [T, N, F], [N, T, F] with `batch_first`, or [T, F].
-            hx: the states to start from, [layers times directions, N, H]; zeros unless given.
+            hx: the initial states, [layers * directions, N, H]; of an LSTM a pair (h, c); zeros unless given.
         """
         if input._data.ndim == 2:
             start = _mapped(hx, lambda state: state.unsqueeze(1))
@@ -195,12 +198,19 @@ class RNN(_Layers):
     """Layers of RNNCells.
 
     Args:
-        args: what `_Layers` takes.
-        nonlinearity: "tanh" or "relu".
-        kwargs: what `_Layers` takes.
+        args: input_size, hidden_size, num_layers, nonlinearity ("tanh" or "relu"), then those of LSTM from bias on.
+        kwargs: the same by name.
+
+    Raises:
+        ValueError: there is no such nonlinearity.
     """
 
-    def __init__(self, *args: Any, nonlinearity: str = "tanh", **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if len(args) > 3:
+            kwargs["nonlinearity"], args = args[3], (*args[:3], *args[4:])
+        nonlinearity = kwargs.pop("nonlinearity", "tanh")
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
         self.__dict__["nonlinearity"] = nonlinearity
         super().__init__(*args, **kwargs)
 
@@ -209,7 +219,7 @@ class RNN(_Layers):
 
 
 class LSTM(_Layers):
-    """Layers of LSTMCells."""
+    """Layers of LSTMCells; the states are pairs (h, c)."""
 
     cell = LSTMCell
 

@@ -1,4 +1,4 @@
-"""The layers of `pooling` for one, two and three axes."""
+"""Pooling and padding layers for one, two and three axes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from gradcli.engine.nn.layers.pooling import AdaptivePool, AvgPool, ConstantPad,
 
 
 class MaxPool1d(MaxPool):
-    """The largest element of every window of [N, C, L]."""
+    """The maximum of every window of [N, C, L]."""
 
     axes_count = 1
 
@@ -18,13 +18,13 @@ class AvgPool1d(AvgPool):
 
 
 class AdaptiveAvgPool1d(AdaptivePool):
-    """The means over a grid of [N, C, L]."""
+    """The means of a grid of cells of [N, C, L]."""
 
     axes_count = 1
 
 
 class AdaptiveMaxPool1d(AdaptivePool):
-    """The largest elements over a grid of [N, C, L]."""
+    """The maxima of a grid of cells of [N, C, L]."""
 
     axes_count = 1
     largest = True
@@ -43,28 +43,28 @@ class ZeroPad1d(Pad):
 
 
 class ReflectionPad1d(Pad):
-    """Padding of [N, C, L] with its mirror image."""
+    """Padding of [N, C, L] by reflection; the edge is not repeated."""
 
     axes_count = 1
     mode = "reflect"
 
 
 class ReplicationPad1d(Pad):
-    """Padding of [N, C, L] with its edges."""
+    """Padding of [N, C, L] by repeating its edges."""
 
     axes_count = 1
     mode = "replicate"
 
 
 class CircularPad1d(Pad):
-    """Padding of [N, C, L] with what is at its other end."""
+    """Padding of [N, C, L] with the values from its other end."""
 
     axes_count = 1
     mode = "circular"
 
 
 class MaxPool2d(MaxPool):
-    """The largest element of every window of [N, C, H, W]."""
+    """The maximum of every window of [N, C, H, W]."""
 
     axes_count = 2
 
@@ -76,13 +76,13 @@ class AvgPool2d(AvgPool):
 
 
 class AdaptiveAvgPool2d(AdaptivePool):
-    """The means over a grid of [N, C, H, W]."""
+    """The means of a grid of cells of [N, C, H, W]."""
 
     axes_count = 2
 
 
 class AdaptiveMaxPool2d(AdaptivePool):
-    """The largest elements over a grid of [N, C, H, W]."""
+    """The maxima of a grid of cells of [N, C, H, W]."""
 
     axes_count = 2
     largest = True
@@ -101,28 +101,28 @@ class ZeroPad2d(Pad):
 
 
 class ReflectionPad2d(Pad):
-    """Padding of [N, C, H, W] with its mirror image."""
+    """Padding of [N, C, H, W] by reflection; the edge is not repeated."""
 
     axes_count = 2
     mode = "reflect"
 
 
 class ReplicationPad2d(Pad):
-    """Padding of [N, C, H, W] with its edges."""
+    """Padding of [N, C, H, W] by repeating its edges."""
 
     axes_count = 2
     mode = "replicate"
 
 
 class CircularPad2d(Pad):
-    """Padding of [N, C, H, W] with what is at its other end."""
+    """Padding of [N, C, H, W] with the values from its other end."""
 
     axes_count = 2
     mode = "circular"
 
 
 class MaxPool3d(MaxPool):
-    """The largest element of every window of [N, C, D, H, W]."""
+    """The maximum of every window of [N, C, D, H, W]."""
 
     axes_count = 3
 
@@ -134,13 +134,13 @@ class AvgPool3d(AvgPool):
 
 
 class AdaptiveAvgPool3d(AdaptivePool):
-    """The means over a grid of [N, C, D, H, W]."""
+    """The means of a grid of cells of [N, C, D, H, W]."""
 
     axes_count = 3
 
 
 class AdaptiveMaxPool3d(AdaptivePool):
-    """The largest elements over a grid of [N, C, D, H, W]."""
+    """The maxima of a grid of cells of [N, C, D, H, W]."""
 
     axes_count = 3
     largest = True
@@ -159,21 +159,21 @@ class ZeroPad3d(Pad):
 
 
 class ReflectionPad3d(Pad):
-    """Padding of [N, C, D, H, W] with its mirror image."""
+    """Padding of [N, C, D, H, W] by reflection; the edge is not repeated."""
 
     axes_count = 3
     mode = "reflect"
 
 
 class ReplicationPad3d(Pad):
-    """Padding of [N, C, D, H, W] with its edges."""
+    """Padding of [N, C, D, H, W] by repeating its edges."""
 
     axes_count = 3
     mode = "replicate"
 
 
 class CircularPad3d(Pad):
-    """Padding of [N, C, D, H, W] with what is at its other end."""
+    """Padding of [N, C, D, H, W] with the values from its other end."""
 
     axes_count = 3
     mode = "circular"

@@ -1,4 +1,4 @@
-"""The package that programs import the module of modules from."""
+"""The namespace `nn.modules`: `Module`, and the module `module`, as programs import them from PyTorch."""
 
 from gradcli.engine.nn.base.module import Module
 from gradcli.engine.nn.modules import module as module

@@ -1,4 +1,4 @@
-"""The names that programs import from `nn.modules.module`: Module, and the hooks of every module."""
+"""The namespace `nn.modules.module`: `Module`, and the registration of hooks for all modules."""
 
 from gradcli.engine.nn.base.calls import (
     register_module_backward_hook,

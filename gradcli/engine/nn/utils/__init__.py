@@ -1,4 +1,4 @@
-"""Parameters as one vector, gradients kept small, and parameters that are functions of others."""
+"""The namespace `nn.utils`: gradient clipping, parameters as one vector, and parametrizations."""
 
 from typing import Any
 
@@ -20,5 +20,5 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Refuse a name that is not here."""
+    """Raise AttributeError for a name that is not here, with names that are close."""
     raise refusal(".nn.utils", name, globals())

@@ -1,4 +1,4 @@
-"""Gradients kept small."""
+"""Gradient clipping, by norm and by value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
 def get_total_norm(
     tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
 ) -> Tensor:
-    """Return the p-norm of the p-norms of tensors: that of all their elements together.
+    """Return the p-norm of all elements of all tensors together; 0 of no tensors.
 
     Args:
         tensors: the tensors.
@@ -48,7 +48,7 @@ def clip_grad_norm(
     error_if_nonfinite: bool = False,
     foreach: Any = None,
 ) -> Tensor:
-    """Scale the gradients of parameters in place so that their norm is at most `max_norm`, and return what it was."""
+    """Scale gradients in place to a total norm of at most `max_norm`, and return their norm before."""
     gradients = _gradients(parameters)
     total = get_total_norm(gradients, float(norm_type), error_if_nonfinite, foreach)
     factor = (float(max_norm) / (total + 1e-6)).clamp(max=1.0)
@@ -59,7 +59,7 @@ def clip_grad_norm(
 
 @no_grad()
 def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: Any = None) -> None:
-    """Keep every element of the gradients of parameters between -clip_value and clip_value, in place."""
+    """Clamp every element of the gradients of parameters to [-clip_value, clip_value] in place."""
     del foreach
     for gradient in _gradients(parameters):
         gradient.clamp_(-float(clip_value), float(clip_value))

@@ -9,15 +9,15 @@ from gradcli.engine.tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """Return the elements of tensors in a row."""
+    """Return a vector of the elements of all tensors, flattened and concatenated."""
     return cat([parameter.reshape(-1) for parameter in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Make tensors views of the parts of a vector, in the order of `parameters_to_vector`.
+    """Set the data of tensors to views of consecutive parts of a vector; the inverse of `parameters_to_vector`.
 
     Raises:
-        TypeError: it is not a tensor.
+        TypeError: the vector is not a tensor.
     """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type(vec)}")

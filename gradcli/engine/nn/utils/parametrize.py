@@ -1,4 +1,4 @@
-"""Parameters that are functions of others: a module's tensor is computed anew whenever it is read."""
+"""Parametrizations: a parameter that is computed from another tensor each time it is read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CACHING = [0]
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Compute each parametrized tensor at most once while the context lasts."""
+    """Compute each parametrized tensor at most once within the context."""
     _CACHING[0] += 1
     try:
         yield
@@ -29,10 +29,10 @@ def cached() -> Iterator[None]:
 
 
 class ParametrizationList(ModuleList):
-    """The modules that a tensor goes through, and the tensor that they start from, `original`.
+    """The parametrizations of one tensor, in the order in which they are applied to `original`.
 
     Args:
-        original: the tensor.
+        original: the unparametrized tensor: a parameter, or a buffer.
     """
 
     def __init__(self, original: Tensor) -> None:
@@ -43,14 +43,14 @@ class ParametrizationList(ModuleList):
             self.register_buffer("original", original)
 
     def forward(self) -> Any:
-        """Return what the modules compute from the original."""
+        """Return the original with all parametrizations applied."""
         result: Any = self.original
         for module in self:
             result = module(result)
         return result
 
     def right_inverse(self, value: Tensor) -> None:
-        """Change the original so that the modules turn it into this value.
+        """Set the original to the value with the `right_inverse` of each parametrization applied, the last one first.
 
         Raises:
             RuntimeError: a module has no `right_inverse`.
@@ -68,16 +68,21 @@ class ParametrizationList(ModuleList):
 
 
 def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Any:
-    """Let a parameter or buffer of a module be a function of what it was.
+    """Replace a parameter or buffer by `parametrization(original)`, computed each time it is read.
+
+    The tensor itself becomes `module.parametrizations.<tensor_name>.original`. Further parametrizations of the same
+    tensor are applied to the result of those before. As in PyTorch, registration applies the `right_inverse` of the
+    first one only, if it has one, to the tensor, so its value stays.
 
     Args:
         module: the module.
         tensor_name: the name of the parameter or buffer.
-        parametrization: a module from tensor to tensor; it may have a `right_inverse`, for the tensor to start from.
-        unsafe: do not check that the shape and the type stay.
+        parametrization: a module from tensor to tensor. Its method `right_inverse`, if any, also lets the tensor be
+            assigned to.
+        unsafe: allow another shape or element type.
 
     Raises:
-        ValueError: there is no such tensor, or its shape or type would change.
+        ValueError: there is no such tensor, or its shape or element type would change.
     """
     if not is_parametrized(module, tensor_name):
         original = _own(module, tensor_name)
@@ -89,9 +94,6 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
         _start(module, tensor_name, original, parametrization)
     chain = _chains(module)[tensor_name]
     before = chain()
-    if len(chain) and "right_inverse" in dir(parametrization):
-        with no_grad():
-            chain.right_inverse(parametrization.right_inverse(before))
     chain.append(parametrization)
     after = chain()
     if not unsafe and (after.shape != before.shape or after.dtype != before.dtype):
@@ -113,7 +115,7 @@ def _chains(module: Module) -> Any:
 
 
 def _start(module: Module, name: str, original: Tensor, parametrization: Module) -> None:
-    """Take the tensor out of the module, and give the module a class that reads and writes it through a chain."""
+    """Move the tensor into a ParametrizationList, behind a property of a class that is made for this module."""
     if "parametrizations" not in module._modules:
         kind = type(module)
         module.__class__ = type(f"Parametrized{kind.__name__}", (kind,), {"_plain_class": kind})
@@ -140,7 +142,7 @@ def _start(module: Module, name: str, original: Tensor, parametrization: Module)
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Tell whether a module has a parametrized tensor, or this one."""
+    """Tell whether a tensor of a module is parametrized, or whether any is."""
     chains = module._modules.get("parametrizations")
     if chains is None:
         return False
@@ -148,10 +150,15 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Any:
-    """Make a parametrized tensor a plain one again: with its value now, or with the original's.
+    """Make a parametrized tensor a plain parameter or buffer again.
+
+    Args:
+        module: the module.
+        tensor_name: the name of the tensor.
+        leave_parametrized: keep its present value, not that of the original.
 
     Raises:
-        ValueError: it is not parametrized.
+        ValueError: the tensor is not parametrized.
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
