@@ -120,7 +120,7 @@ FUNCTIONS: tuple[Row, ...] = (
     deliberate("norse", "norse.torch.functional.threshold:HeaviErfc", because=_SPIKE),
     deliberate("norse", "norse.torch.functional.threshold:HeaviTanh", because=_SPIKE),
     deliberate("norse", "norse.torch.functional.threshold:HeaviCirc", because=_SPIKE),
-    deliberate("norse", "norse.torch.functional.threshold:HeaviTent", because=_SPIKE),
+    deliberate("norse", "norse.torch.functional.threshold:Triangle", because=_SPIKE),
     deliberate("spikingjelly", "spikingjelly.activation_based.surrogate:atan", because=_SPIKE),
     deliberate("spikingjelly", "spikingjelly.activation_based.surrogate:soft_sign", because=_SPIKE),
     wrong(
