@@ -10,6 +10,7 @@ from gradcli.backends.jax.custom_rules import (
     kind_of_rule,
     name_of_rule,
 )
+from gradcli.backends.jax.steps import scan_counts
 from gradcli.backends.jax.values import Value, is_inexact
 from gradcli.backends.jax.vjp_graph import Call, VjpGraph, site_of_rule
 from gradcli.backends.traced import TracedCall
@@ -53,7 +54,7 @@ def _calls_of(call: Call, *, every: bool) -> list[tuple[TracedCall, int]]:
     """The calls in a loop's body at its second turn, in which what was constant at first may vary."""
     read, params = dict(zip(call.variables, call.operands, strict=True)), call.equation.params
     operands = [_as_input(Value(v.val) if hasattr(v, "val") else read[v]) for v in call.equation.invars]
-    body, fixed, carried = params["jaxpr"], params["num_consts"], params["num_carry"]
+    body, (fixed, carried) = params["jaxpr"], scan_counts(params)
     parts = operands[fixed + carried :]
     turns = range(params["length"])[:: -1 if params["reverse"] else 1][:2]
     noted = Calls(every)

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gradcli.backends.jax.steps import scan_counts
+
 _CALLS = {"jit", "pjit", "closed_call", "core_call", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call"}
 """Steps of a jaxpr that stand for the steps of the one inside them."""
 
@@ -102,8 +104,8 @@ def _while(parameters: dict[str, Any], given: list[Any]) -> tuple[Sequence[Any],
 def _scan(parameters: dict[str, Any], given: list[Any]) -> tuple[Sequence[Any], Any]:
     import jax
 
-    first, second = parameters["num_consts"], parameters["num_consts"] + parameters["num_carry"]
-    body, carried = parameters["jaxpr"], parameters["num_carry"]
+    body, (first, carried) = parameters["jaxpr"], scan_counts(parameters)
+    second = first + carried
 
     def trip(state: Any, row: Any) -> Any:
         found, inner = _run(body.jaxpr, body.consts, [*given[:first], *state[1:], *row])

@@ -1,6 +1,6 @@
-"""What a function's jaxpr shows: whether it has loops, and the lowest precision that it computes in."""
+"""What a jaxpr shows: whether it has loops, the operands of a scan, and the lowest precision it computes in."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 _LOOPS = frozenset({"while", "scan", "cond"})
@@ -25,6 +25,14 @@ def roundoff_inside(function: Callable[..., Any], *tensors: Any) -> float:
         roundoff = max([roundoff, *(float(jax.numpy.finfo(kind).eps) / 2 for kind in kinds)])
         roundoff = max(roundoff, 2.0 ** -(step.params.get("mantissa_bits", 52) + 1))
     return roundoff
+
+
+def scan_counts(parameters: Mapping[str, Any]) -> tuple[int, int]:
+    """The number of constants and of carried arrays among the operands of a scan, from the equation's parameters."""
+    if "num_consts" in parameters:
+        return parameters["num_consts"], parameters["num_carry"]
+    constants, carried, _ = parameters["ft_in"].unpack()  # from JAX 0.11
+    return len(constants.vals), len(carried.vals)
 
 
 def _steps(function: Callable[..., Any], *tensors: Any) -> Iterator[Any]:

@@ -22,11 +22,11 @@ _UNNEEDED = re.compile(
 )
 _COMPLEX = re.compile(r"input_is_complex == grad_is_complex|expected a real gradient for a real input")
 _JAX_SHAPE = re.compile(
-    r"Custom VJP bwd rule must produce .* at output(?P<place>\S+) the bwd rule produced an output of "
-    r"(?:type|shape/dtype) \w+(?P<got>\[[\d,]*\]) corresponding to an input of (?:type|shape/dtype) "
+    r"Custom VJP bwd rule (?:attached to .* )?must produce .* at output(?P<place>\S+) the bwd rule produced an output "
+    r"of (?:type|shape/dtype) \w+(?P<got>\[[\d,]*\]) corresponding to an input of (?:type|shape/dtype) "
     r"\w+(?P<wanted>\[[\d,]*\])"
 )
-_JAX_STRUCTURE = re.compile(r"Custom VJP bwd rule must produce .* structure")
+_JAX_STRUCTURE = re.compile(r"Custom VJP bwd rule (?:attached to .* )?must produce .* structure")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
