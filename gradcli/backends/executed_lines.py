@@ -27,6 +27,9 @@ Line = tuple[CodeType, int]
 _BACKWARD = frozenset(number for name, number in dis.opmap.items() if "JUMP_BACKWARD" in name)
 """The operations that only loops end with: all other jumps lead forward. Every second byte of code is an operation."""
 
+_ADDING = frozenset({"LIST_APPEND", "SET_ADD", "MAP_ADD"})
+"""What comprehensions add with, to something below the top of the stack; `[1, *x, 2]` adds to the top."""
+
 
 def lines_run(call: Callable[[], object]) -> Effort:
     """Run `call` and count the executed lines of the user's own code, and of libraries other than the frameworks.
@@ -54,6 +57,21 @@ def _may_repeat(code: CodeType) -> bool:
     return any(one.argval == code.co_name for one in operations if one.opname == "LOAD_GLOBAL")
 
 
+def _comprehensions(code: CodeType) -> dict[int, int]:
+    """The lines of the comprehensions that are part of a function's code, each with its comprehension's number."""
+    if code.co_name.startswith("<"):
+        return {}
+    steps = list(dis.get_instructions(code))
+    loops = [(step.argval, step.offset) for step in steps if step.opcode in _BACKWARD]
+    lines: dict[int, int] = {}
+    for adding in (step.offset for step in steps if step.opname in _ADDING and (step.arg or 0) > 1):
+        around = [loop for loop in loops if loop[0] <= adding < loop[1]]
+        first, last = min(around, key=lambda loop: loop[1] - loop[0], default=(1, 0))
+        places = [step.positions for step in steps if first <= step.offset <= last]
+        lines |= {place.lineno: adding for place in places if place is not None and place.lineno is not None}
+    return lines
+
+
 @dataclass(slots=True)
 class LineCounts:
     """How often each line of some code was run, in how many calls of a function: JAX traces it more than once."""
@@ -78,12 +96,17 @@ class LineCounts:
         ours, theirs = self._loops(), other._loops()
         return max((times for code, times in ours.items() if theirs.get(code) == times), default=0)
 
-    def _loops(self) -> dict[CodeType, int]:
-        """How often each function went over the line that it went over most, in each of the calls."""
-        longest: dict[CodeType, int] = {}
-        for (code, _), times in self.runs.items():
-            longest[code] = max(times, longest.get(code, 0))
-        return {code: times // max(self.calls, 1) for code, times in longest.items()}
+    def _loops(self) -> dict[tuple[CodeType, int | None], int]:
+        """How often each function, or comprehension, went over the line that it went over most, in each of the calls.
+
+        A comprehension is told from its function: from Python 3.12 its code is part of the function's.
+        """
+        comprehensions = {code: _comprehensions(code) for code in {code for code, _ in self.runs}}
+        longest: dict[tuple[CodeType, int | None], int] = {}
+        for (code, line), times in self.runs.items():
+            part = code, comprehensions[code].get(line)
+            longest[part] = max(times, longest.get(part, 0))
+        return {part: times // max(self.calls, 1) for part, times in longest.items()}
 
 
 class Counted(ABC):

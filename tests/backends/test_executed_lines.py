@@ -80,6 +80,7 @@ def test_loops_are_told_from_branches():
                 y += 1
             else:
                 y -= 1
+        y += len({step: -step for step in range(20)}) + len([0, *range(20), 0])
         return y + sum([1 for _ in range(20)])
 
     def lines(x: float, steps: int) -> LineCounts:
