@@ -1,5 +1,6 @@
 """A wall-clock timer that interrupts the user's code on the main thread of this process."""
 
+import contextlib
 import math
 import os
 import signal
@@ -17,7 +18,8 @@ _AGAIN = 0.05
 """Seconds between one interrupt and the next, for code that catches every exception and goes on."""
 
 _DEAF = 4
-"""From this interrupt on, the code is assumed to catch every exception, and is stopped at every line."""
+"""From this interrupt on, the code is assumed to catch every exception, and is stopped at every line; from this ring of
+the timer on, what the code does when it is interrupted is interrupted itself."""
 _STARVED = 3.0
 """Code that has had little of the processor gets so many times its limit: on a machine under load, calls of
 milliseconds were seen to take a second."""
@@ -26,6 +28,7 @@ _IMPORT_SECONDS = 60.0
 PyTorch imports parts of itself at the first backward, and failed for the rest of the process."""
 _EXTENSION = 1.0
 _IMPORTING = "<frozen importlib._bootstrap>"
+_CONTEXTLIB = contextlib.__file__
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _cleaning: set[CodeType] = set()
@@ -54,6 +57,18 @@ def _imports(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def _cleans_up(frame: FrameType | None) -> bool:
+    """Whether a function runs that must not be interrupted, such as the end of a `with` statement of gradcli's."""
+    own = False
+    while frame is not None and frame.f_code.co_filename == _CONTEXTLIB:
+        frame, own = frame.f_back, True
+    return frame is not None and ((own and _is_ours(frame)) or frame.f_code in _cleaning)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith(_PACKAGE)
 
 
 def _not_in_new_functions(_frame: FrameType, _event: str, _argument: Any) -> None:
@@ -96,7 +111,7 @@ class Alarm:
     def __init__(self, extended: Callable[[float], None] = lambda _until: None) -> None:
         self._extended = extended
         self._seconds = self._used = 0.0
-        self._rings = 0
+        self._rings = self._raised = 0
         self._installed = False
         self._traces = False
         self._tracer: Any = None
@@ -129,7 +144,7 @@ class Alarm:
 
     def set(self, seconds: float) -> None:
         """Interrupt what runs after so many seconds, and again until `clear` is called."""
-        self._rings = 0
+        self._rings = self._raised = 0
         if not self._installed or signal.getsignal(signal.SIGALRM) != self._ring:
             return  # the user's code has a handler of its own by now
         self._due = self._first_due = monotonic() + seconds
@@ -162,8 +177,9 @@ class Alarm:
             self._extended(max(now + _EXTENSION, self._due))
         elif now >= self._due:
             self._rings += 1
-            if frame is None or frame.f_code not in _cleaning:
-                if self._rings >= _DEAF and not self._traces:
+            if not _cleans_up(frame) and not self._unwinds(frame):
+                self._raised += 1
+                if self._raised >= _DEAF and not self._traces:
                     self._trace(frame)
                 raise OutOfTimeError
         elif self._due == math.inf or now >= self._outer_due:
@@ -185,6 +201,11 @@ class Alarm:
         self._imported = False  # what took so long was the import: the code that made it gets its time
         self._due, self._used = now + self._seconds, process_time()
         return True
+
+    def _unwinds(self, frame: FrameType | None) -> bool:
+        """Whether an interrupt is on its way out, through `finally` and `with`: under load that takes a while."""
+        own = frame is not None and _is_ours(frame)
+        return isinstance(sys.exception(), OutOfTimeError) and (own or self._rings < _DEAF)
 
     def _trace(self, frame: FrameType | None) -> None:
         """Raise at every line of the functions that run and are not gradcli's: one of them catches every exception."""

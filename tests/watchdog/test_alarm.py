@@ -1,12 +1,19 @@
 """The timer that interrupts the user's code: it rings when it is due, in user's code only, and is put back."""
 
 import concurrent.futures
+import contextlib
 import signal
 import sys
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
+import gradcli
 from gradcli.watchdog.alarm import Alarm, OutOfTimeError, cleaning
 
 
@@ -14,6 +21,13 @@ def spin(seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         pass
+
+
+def called_by_gradcli(function: Callable[[], object], context: AbstractContextManager[Any]) -> None:
+    source = "def call(function, context):\n    with context:\n        function()\n"
+    ours: dict[str, Any] = {}
+    exec(compile(source, str(Path(gradcli.__file__).with_name("somewhere.py")), "exec"), ours)
+    ours["call"](function, context)
 
 
 def test_python_loops_and_sleeps_are_interrupted_and_the_timer_is_put_back():
@@ -95,6 +109,60 @@ def test_cleaning_up_is_not_interrupted_but_reported():
         alarm.set(0.02)
         assert _tidied(alarm)
         assert alarm.clear()
+
+
+def test_an_interrupt_on_its_way_out_is_not_overtaken_by_the_next():
+    def slow_to_end() -> None:
+        try:
+            spin()
+        finally:
+            spin(0.11)  # two more are due
+            ended.append(True)
+
+    def never_to_end() -> None:
+        try:
+            spin()
+        finally:
+            spin()
+            ended.append(False)
+
+    ended: list[bool] = []
+    alarm = Alarm()
+    for function in (slow_to_end, never_to_end):
+        with alarm.installed():
+            alarm.set(0.02)
+            with pytest.raises(OutOfTimeError):
+                called_by_gradcli(function, nullcontext())
+            assert alarm.clear()
+    assert ended == [True]
+
+
+def test_the_end_of_a_with_statement_of_gradcli_is_not_interrupted():
+    state = []
+
+    @contextlib.contextmanager
+    def switched():
+        state.append("on")
+        try:
+            yield
+        finally:
+            state.append("off")
+
+    def ring_at_exit() -> None:
+        def call(frame: FrameType, _event: str, _argument: object) -> None:
+            if frame.f_code is contextlib._GeneratorContextManager.__exit__.__code__:
+                sys.setprofile(None)
+                alarm._ring(signal.SIGALRM, frame)
+
+        sys.setprofile(call)
+
+    alarm = Alarm()
+    with alarm.installed():
+        alarm.set(60.0)
+        alarm._due = alarm._seconds = 0.0
+        called_by_gradcli(ring_at_exit, switched())
+        assert alarm.clear()
+    assert state == ["on", "off"]
 
 
 @cleaning

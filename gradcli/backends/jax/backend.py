@@ -135,9 +135,12 @@ class JaxTransforms(Transforms):
     def running(
         self, *, silent: bool, wide: bool = True, asked: bool = False, distance: Distance | None = None
     ) -> Iterator[None]:
-        """Under the guard, in 64 bits unless in the precision that the user has set."""
+        """Under the guard, in 64 bits unless in the precision that the user has set.
+
+        The guard is the innermost: what restores JAX's settings must not be interrupted.
+        """
         guard = users_code(self.framework, silent=silent, asked=asked, distance=distance)
-        with guard, compilations_reused(), in_64_bits() if wide else contextlib.nullcontext():
+        with compilations_reused(), in_64_bits() if wide else contextlib.nullcontext(), guard:
             yield
 
     def refuses_64_bits(self, error: BaseException) -> bool:
