@@ -194,8 +194,8 @@ def judge(reading: Reading, rows: Mask, entry_scale: float, columns: int, signif
         rows = rows & ~(reading.claimless & ~reading.broken)
         ours = rows & ~reading.claimless
         smooth, tolerance, error = reading.smooth, reading.tolerance, reading.error
-        seen = np.where(ours & smooth, np.abs(reading.numeric) - tolerance, 0.0)
-        scale = max(entry_scale, float(seen.max(initial=0.0)) / max(1.0, columns**0.5))
+        slopes = np.where(ours & smooth, np.abs(reading.numeric) - tolerance, 0.0)
+        scale = max(entry_scale, float(slopes.max(initial=0.0)) / max(1.0, columns**0.5))
         worst = float(tolerance[ours & smooth].max(initial=0.0))
         off = float(error[ours & smooth].max(initial=0.0))
         matters = of_sum(significance, columns)

@@ -69,7 +69,7 @@ def confirm(site: Site, input_: int, output: int, first: Reading, significance: 
     symmetric = on_symmetric_changes(site, input_, output, significance)
     if symmetric is not None:
         return along_symmetric_changes(symmetric)
-    seen = site.judge(first, input_, output, significance)
+    judged = site.judge(first, input_, output, significance)
     places = site.map.domain.slices[input_]
     again: list[Judgement] = []
     second = first
@@ -79,9 +79,9 @@ def confirm(site: Site, input_: int, output: int, first: Reading, significance: 
         if again[-1].off:
             break
     if not again[-1].off:
-        return _unconfirmed(seen, again)
-    latest = max(seen, again[-1], key=_relative_error)
-    failing = first.differing(seen.scale, significance) & site.rows(output)
+        return _unconfirmed(judged, again)
+    latest = max(judged, again[-1], key=_relative_error)
+    failing = first.differing(judged.scale, significance) & site.rows(output)
     spread, left = _against_finer_scales(site, places, first, failing)
     doubt, note = _better_explanation(site, output, places, first, left, spread, latest)
     if doubt is not None:
@@ -273,7 +273,7 @@ def _roughness(site: Site, output: int, first: Reading, left: Mask, spread: Vect
     return None
 
 
-def _unconfirmed(seen: Judgement, again: list[Judgement]) -> Decision:
+def _unconfirmed(judged: Judgement, again: list[Judgement]) -> Decision:
     for judgement in again:
         if judgement.impression is Impression.AGREES:
             note = (
@@ -282,7 +282,7 @@ def _unconfirmed(seen: Judgement, again: list[Judgement]) -> Decision:
             )
             return Decision(outcome=Outcome.AGREES, note=note, judgement=judgement)
     kinked = any(judgement.impression is Impression.KINKED for judgement in again)
-    return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.KINK if kinked else Doubt.NOISE, judgement=seen)
+    return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.KINK if kinked else Doubt.NOISE, judgement=judged)
 
 
 def _against_finer_scales(site: Site, places: slice, first: Reading, failing: Mask) -> tuple[Vector, Mask]:

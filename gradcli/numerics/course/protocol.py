@@ -119,13 +119,13 @@ class Protocol:
         self._settle_half_precision(site, singular)
         kinked: dict[Pair, PairResult] = {}
         pending = [pair for pair in self._pending() if pair not in singular]
-        seen = survey(site, pending, self.significance) if pending else {}
+        results = survey(site, pending, self.significance) if pending else {}
         for pair in pending:
-            if seen[pair].impression in (Impression.KINKED, Impression.WEAK) and seen[pair].decision is None:
-                kinked[pair] = seen[pair]
+            if results[pair].impression in (Impression.KINKED, Impression.WEAK) and results[pair].decision is None:
+                kinked[pair] = results[pair]
             else:
-                self._conclude(pair, seen[pair], None)
-        self._check_mixed(site, seen)
+                self._conclude(pair, results[pair], None)
+        self._check_mixed(site, results)
         if kinked or singular:
             self._elsewhere(site, kinked, singular)
         self._resolve_silence(site)
@@ -151,10 +151,10 @@ class Protocol:
         site = site.alone()
         drowned = [pair for pair in undecided if is_drowned(site, self.outcomes[pair])]
         for pair, other in (look_elsewhere(site, drowned, self.significance) if drowned else {}).items():
-            if other.seen is not None:
-                self._conclude_elsewhere(pair, other.seen, other.where)
+            if other.result is not None:
+                self._conclude_elsewhere(pair, other.result, other.where)
                 self.silent.pop(pair, None)
-                self.outcomes[pair] = with_large_steps(other.seen.site, self.outcomes[pair], self.significance)
+                self.outcomes[pair] = with_large_steps(other.result.site, self.outcomes[pair], self.significance)
 
     def _judge_nonfinite(self, site: Site) -> dict[Pair, BlockOutcome]:
         """Judge pairs whose claim is not finite; return the outcomes of those without a derivative at the point."""
@@ -168,12 +168,12 @@ class Protocol:
                 self.notes.append(f"input {pair[0]}, output {pair[1]}: {found.note}")
         return singular
 
-    def _check_mixed(self, site: Site, seen: dict[Pair, PairResult]) -> None:
+    def _check_mixed(self, site: Site, results: dict[Pair, PairResult]) -> None:
         """Move all inputs together: pairs that agree along their input alone must agree along such a direction too."""
-        agreed = [p for p, block in self.outcomes.items() if block.outcome is Outcome.AGREES and p in seen]
+        agreed = [p for p, block in self.outcomes.items() if block.outcome is Outcome.AGREES and p in results]
         if len({i for i, _ in agreed}) < 2 or not site.claim.finite:
             return
-        if all(moves_beside(seen[p].reading.direction, self.map.domain.slices[p[0]]) for p in agreed):
+        if all(moves_beside(results[p].reading.direction, self.map.domain.slices[p[0]]) for p in agreed):
             return
         drawn = through(self.map.domain, site.scales, {input_ for input_, _ in agreed})
         reading = site.probe(slice(0, site.x.size), Focus(drawn=drawn, judged=site.scales))
@@ -187,42 +187,42 @@ class Protocol:
                 if again.impression is Impression.DIFFERS:
                     self._conclude(pair, again, None)
 
-    def _conclude(self, pair: Pair, seen: PairResult, note: str | None) -> None:
+    def _conclude(self, pair: Pair, result: PairResult, note: str | None) -> None:
         """Make an outcome of what small steps show; large ones may still change it (`_take_large_steps`)."""
-        note = "; ".join(text for text in (note, seen.note) if text) or None
-        if seen.decision is not None:
-            self._record(pair, seen, seen.decision, note)
-        elif seen.impression is Impression.AGREES:
-            self._agree(pair, seen, note)
-        elif seen.impression is Impression.DIFFERS:
-            self._record(pair, seen, self._confirmed(pair, seen), note)
-        elif seen.impression is Impression.SILENT:
-            self.silent[pair] = seen
+        note = "; ".join(text for text in (note, result.note) if text) or None
+        if result.decision is not None:
+            self._record(pair, result, result.decision, note)
+        elif result.impression is Impression.AGREES:
+            self._agree(pair, result, note)
+        elif result.impression is Impression.DIFFERS:
+            self._record(pair, result, self._confirmed(pair, result), note)
+        elif result.impression is Impression.SILENT:
+            self.silent[pair] = result
         else:
-            self._doubt(pair, seen, note)
+            self._doubt(pair, result, note)
 
-    def _confirmed(self, pair: Pair, seen: PairResult) -> Decision:
+    def _confirmed(self, pair: Pair, result: PairResult) -> Decision:
         """Confirm a difference: by its wrong entries, if a large block has only a few; otherwise along directions."""
         searched = False
-        if self.map.domain.blocks[pair[0]].size > LONG and seen.gap is None and self.entries.allow_search:
-            decision = confirm_sparse(seen.site, *pair, locate(seen.site, *pair), self.significance)
+        if self.map.domain.blocks[pair[0]].size > LONG and result.gap is None and self.entries.allow_search:
+            decision = confirm_sparse(result.site, *pair, locate(result.site, *pair), self.significance)
             searched = True
             if decision is not None:
                 return decision
-        return replace(confirm(seen.site, *pair, seen.reading, self.significance), searched=searched)
+        return replace(confirm(result.site, *pair, result.reading, self.significance), searched=searched)
 
-    def _agree(self, pair: Pair, seen: PairResult, note: str | None) -> None:
+    def _agree(self, pair: Pair, result: PairResult, note: str | None) -> None:
         """Accept a claim, unless a single entry is off, and keep the rows that are to be verified on their own."""
-        site, judgement = seen.site, seen.judgement
+        site, judgement = result.site, result.judgement
         largest = largest_entry(site, *pair)
         relative = judgement.error / judgement.scale if judgement.scale else 0.0
-        measured = judgement.off and seen.reference == DIFFERENCES
+        measured = judgement.off and result.reference == DIFFERENCES
         if measured and (decision := confirm_column(site, *pair, self.significance)) is not None:
-            self._record(pair, seen, decision, note)
+            self._record(pair, result, decision, note)
             return
-        if judgement.off or (seen.gap is not None and not seen.gap.equal):
+        if judgement.off or (result.gap is not None and not result.gap.equal):
             note = note or accepted(relative, self.significance)
-        doubtful = doubtful_rows(site, pair, seen.reading)
+        doubtful = doubtful_rows(site, pair, result.reading)
         if doubtful.rows.size:
             self.doubtful[pair] = site.x, doubtful.rows
         outcome = BlockOutcome(
@@ -232,21 +232,21 @@ class Protocol:
             max_abs_error=relative * largest,
             max_rel_error=relative,
             bound=judgement.tolerance / (judgement.scale or 1.0) * largest,
-            resolution=seen.resolution,
+            resolution=result.resolution,
             note="; ".join(text for text in (note, doubtful.note) if text) or None,
-            reference=seen.reference,
+            reference=result.reference,
         )
         if self.tables:
             outcome = replace(outcome, table=make_table(site, *pair, only_complete=True))
         self.outcomes[pair] = outcome
 
-    def _record(self, pair: Pair, seen: PairResult, decision: Decision, note: str | None) -> None:
+    def _record(self, pair: Pair, result: PairResult, decision: Decision, note: str | None) -> None:
         """Take a confirmed or refuted difference; the reference overrules an inconclusive confirmation."""
-        judgement, largest = decision.judgement, largest_entry(seen.site, *pair)
+        judgement, largest = decision.judgement, largest_entry(result.site, *pair)
         scale = judgement.scale or 1.0
-        witnessed = seen.gap is not None and seen.decision is None
+        witnessed = result.gap is not None and result.decision is None
         overruled = witnessed and decision.outcome is Outcome.UNDECIDED and not decision.here_only
-        reference = AUTODIFF if overruled else seen.reference
+        reference = AUTODIFF if overruled else result.reference
         outcome = BlockOutcome(
             input=pair[0],
             output=pair[1],
@@ -260,12 +260,12 @@ class Protocol:
             reference=reference,
         )
         if outcome.outcome is Outcome.DIFFERS:
-            outcome = self.entries.added(seen.site, outcome, decision, self.significance)
+            outcome = self.entries.added(result.site, outcome, decision, self.significance)
             by_witness = reference == AUTODIFF
-            outcome = cut_to_small_rows(outcome) if by_witness else self._if_it_matters(seen.site, outcome)
+            outcome = cut_to_small_rows(outcome) if by_witness else self._if_it_matters(result.site, outcome)
         elif not overruled and decision.here_only:
-            outcome = with_evidence(seen.site, outcome, decision)
-            outcome = replace(outcome, special=wrong_at_this_point(seen.site, outcome))
+            outcome = with_evidence(result.site, outcome, decision)
+            outcome = replace(outcome, special=wrong_at_this_point(result.site, outcome))
         self.outcomes[pair] = outcome
 
     def _if_it_matters(self, site: Site, outcome: BlockOutcome) -> BlockOutcome:
@@ -283,7 +283,7 @@ class Protocol:
 
     def _resolve_silence(self, site: Site) -> None:
         """Decide the pairs whose claim and derivative are zero at the point, at other points."""
-        witnessed = [pair for pair, seen in self.silent.items() if seen.witnessed]
+        witnessed = [pair for pair, result in self.silent.items() if result.witnessed]
         unwitnessed = [pair for pair in self.silent if pair not in witnessed]
         for where, pairs in ((site, witnessed), (site.alone() if unwitnessed else site, unwitnessed)):
             self._resolve_at(where, pairs)
@@ -292,8 +292,8 @@ class Protocol:
         found = look_elsewhere(site, pairs, self.significance) if pairs else {}
         for pair, other in found.items():
             here = self.silent.pop(pair)
-            if other.seen is not None:
-                self._conclude_elsewhere(pair, other.seen, other.where)
+            if other.result is not None:
+                self._conclude_elsewhere(pair, other.result, other.where)
             elif other.enough and here.quiet:
                 self.outcomes[pair] = BlockOutcome(
                     input=pair[0],
@@ -307,10 +307,10 @@ class Protocol:
                 note = "the gradient and the derivative are below rounding errors, here and at all other points tried"
                 self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, note)
 
-    def _conclude_elsewhere(self, pair: Pair, seen: PairResult, where: str) -> None:
+    def _conclude_elsewhere(self, pair: Pair, result: PairResult, where: str) -> None:
         self.moved = True
-        self.elsewhere[pair] = seen.site
-        self._conclude(pair, seen, f"the gradient is zero here; compared at {where} instead")
+        self.elsewhere[pair] = result.site
+        self._conclude(pair, result, f"the gradient is zero here; compared at {where} instead")
 
     def _elsewhere(self, site: Site, kinked: dict[Pair, PairResult], singular: dict[Pair, BlockOutcome]) -> None:
         """Judge pairs on kinks, with NaN or weak results at a point moved by 1e-3 of the scale, up to three times."""
@@ -324,21 +324,21 @@ class Protocol:
                 continue
             there = candidate
             usable = [pair for pair in sorted(pending) if there.rows(pair[1]).any() and there.claim.finite]
-            for pair, seen in survey(there, usable, self.significance).items() if usable else ():
-                if seen.impression in (Impression.KINKED, Impression.WEAK) and seen.decision is None:
-                    last[pair] = better_known(last.get(pair, seen), seen)
+            for pair, result in survey(there, usable, self.significance).items() if usable else ():
+                if result.impression in (Impression.KINKED, Impression.WEAK) and result.decision is None:
+                    last[pair] = better_known(last.get(pair, result), result)
                     continue
                 pending.remove(pair)
                 self.moved = True
                 text = str(singular[pair].note) if pair in singular else ""
-                self._conclude(pair, seen, "; ".join(filter(None, (CLOSE_BY, text))))
+                self._conclude(pair, result, "; ".join(filter(None, (CLOSE_BY, text))))
             if not pending:
                 break
-        for pair, seen in certified_elsewhere(
+        for pair, result in certified_elsewhere(
             site, {p: kinked[p] for p in pending if p in kinked}, self.significance
         ).items():
             pending.remove(pair)
-            self._conclude(pair, seen, None)
+            self._conclude(pair, result, None)
         for pair in sorted(pending):
             if pair in singular:
                 self.outcomes[pair] = singular[pair]
@@ -347,7 +347,7 @@ class Protocol:
         self._name_special_points(site, singular)
 
     def _name_kinks(self, site: Site, pending: dict[Pair, PairResult]) -> None:
-        kinked = {i for (i, _), seen in pending.items() if seen.impression is Impression.KINKED}
+        kinked = {i for (i, _), result in pending.items() if result.impression is Impression.KINKED}
         for input_ in sorted(kinked):
             self.kinks += kink_notes(site.alone(), self.map.domain.slices[input_])
         if outside := [k.coordinate for k in self.kinks if not k.between]:
@@ -368,14 +368,14 @@ class Protocol:
                 if here and outcome.outcome is not Outcome.DIFFERS and outcome.special is None:
                     self.outcomes[pair] = replace(outcome, special=kink)
 
-    def _doubt(self, pair: Pair, seen: PairResult, note: str | None) -> None:
+    def _doubt(self, pair: Pair, result: PairResult, note: str | None) -> None:
         """Give the outcome of a pair that no point decided; on a kink, claims between the one-sided slopes agree."""
-        rows = seen.site.rows(pair[1]) & ~seen.reading.claimless
-        broken = seen.reading.broken & rows
+        rows = result.site.rows(pair[1]) & ~result.reading.claimless
+        broken = result.reading.broken & rows
         with np.errstate(all="ignore"):
-            fine = seen.reading.smooth & (seen.reading.error <= seen.reading.tolerance)
-        settled = (broken & seen.reading.within_slopes()) | fine
-        judgement = seen.judgement
+            fine = result.reading.smooth & (result.reading.error <= result.reading.tolerance)
+        settled = (broken & result.reading.within_slopes()) | fine
+        judgement = result.judgement
         if broken.any() and settled[rows].all():
             text = "accepted: forward has a kink here and nearby, and the gradient lies between the two slopes"
             self.outcomes[pair] = BlockOutcome(
@@ -385,7 +385,7 @@ class Protocol:
         if Status.DOMAIN in judgement.statuses or Status.UNRESOLVED in judgement.statuses:
             doubt = Doubt.DOMAIN if Status.DOMAIN in judgement.statuses else Doubt.NOISE
         else:
-            doubt = Doubt.KINK if seen.impression is Impression.KINKED else Doubt.NOISE
+            doubt = Doubt.KINK if result.impression is Impression.KINKED else Doubt.NOISE
         scale = judgement.scale or 1.0
         self.outcomes[pair] = BlockOutcome(
             input=pair[0],

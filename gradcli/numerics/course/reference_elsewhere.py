@@ -34,7 +34,7 @@ def certified_elsewhere(site: Site, weak: dict[Pair, PairResult], significance: 
     Returns:
         The results of the pairs that agree.
     """
-    sure = {pair: seen for pair, seen in weak.items() if _resolution(seen) <= PASS_RESOLUTION}
+    sure = {pair: result for pair, result in weak.items() if _resolution(result) <= PASS_RESOLUTION}
     found: dict[Pair, PairResult] = {}
     for _, (where, x) in zip(range(POINTS), other_points(site), strict=False):
         open_ = [pair for pair in sure if pair not in found]
@@ -50,30 +50,30 @@ def _certified_at(site: Site, x: Vector, pairs: Sequence[Pair], significance: fl
     if there is None or there.witness_rows is None or not there.claim.finite:
         return []
     usable = [pair for pair in pairs if there.rows(pair[1]).any()]
-    seen = survey(there, usable, significance) if usable else {}
-    return [p for p, s in seen.items() if s.impression is Impression.AGREES and s.reference == AUTODIFF]
+    results = survey(there, usable, significance) if usable else {}
+    return [p for p, s in results.items() if s.impression is Impression.AGREES and s.reference == AUTODIFF]
 
 
-def _resolution(seen: PairResult) -> float:
+def _resolution(result: PairResult) -> float:
     """The resolution of the comparison of claim and reference alone; infinite if they do not agree."""
-    if seen.gap is None or seen.impression is not Impression.WEAK:
+    if result.gap is None or result.impression is not Impression.WEAK:
         return float("inf")
-    tight = max(FINEST, 2 * FAIL_FACTOR * seen.gap.error)
-    return tight if seen.gap.error <= FINE else seen.gap.resolution
+    tight = max(FINEST, 2 * FAIL_FACTOR * result.gap.error)
+    return tight if result.gap.error <= FINE else result.gap.resolution
 
 
-def _accepted(seen: PairResult, where: str) -> PairResult:
+def _accepted(result: PairResult, where: str) -> PairResult:
     """The result of a pair that was certified at another point, described by `where`."""
-    resolution = _resolution(seen)
+    resolution = _resolution(result)
     judgement = replace(
-        seen.judgement,
+        result.judgement,
         impression=Impression.AGREES,
-        error=0.0 if seen.gap is None else seen.gap.error * seen.gap.scale,
-        tolerance=resolution * seen.judgement.scale,
+        error=0.0 if result.gap is None else result.gap.error * result.gap.scale,
+        tolerance=resolution * result.judgement.scale,
         resolution=resolution,
     )
     note = (
         "accepted: finite differences are too coarse here, but backward agrees with autodiff of forward's body, and "
         f"all three agree at {where}"
     )
-    return replace(seen, judgement=judgement, resolution=resolution, reference=AUTODIFF, note=note)
+    return replace(result, judgement=judgement, resolution=resolution, reference=AUTODIFF, note=note)

@@ -28,14 +28,14 @@ class Elsewhere:
     """What other points showed for one pair.
 
     Attributes:
-        seen: the most informative result at a point where claim or derivative is not zero; None if there is no such
+        result: the most informative result at a point where claim or derivative is not zero; None if there is no such
             point.
         where: a description of that point.
         zeros: at how many points both were zero.
         enough: whether these are enough to call the gradient zero everywhere.
     """
 
-    seen: PairResult | None
+    result: PairResult | None
     where: str
     zeros: int
     enough: bool
@@ -70,31 +70,31 @@ def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> di
         )
         for pair in still:
             zeros[pair] += 1
-        for pair, seen in signal.items():
-            if is_drowned(site, pair, seen):
+        for pair, result in signal.items():
+            if is_drowned(site, pair, result):
                 continue
             answers[pair] += 1
             before = decided.get(pair)
-            if before is None or before.seen is None or _tells_more(seen, before.seen):
-                decided[pair] = Elsewhere(seen=seen, where=where, zeros=zeros[pair], enough=False)
+            if before is None or before.result is None or _tells_more(result, before.result):
+                decided[pair] = Elsewhere(result=result, where=where, zeros=zeros[pair], enough=False)
     for pair in pairs:
         if pair not in decided:
-            decided[pair] = Elsewhere(seen=None, where="", zeros=zeros[pair], enough=zeros[pair] >= needed - 1)
+            decided[pair] = Elsewhere(result=None, where="", zeros=zeros[pair], enough=zeros[pair] >= needed - 1)
     return decided
 
 
 def _is_open(known: Elsewhere | None, answers: int, zeros: int, needed: int) -> bool:
     """Whether another point is to be tried for a pair."""
-    if known is None or known.seen is None:
+    if known is None or known.result is None:
         return zeros < needed
-    return answers <= TRIES and (known.seen.resolution is None or known.seen.resolution > SIGNIFICANT)
+    return answers <= TRIES and (known.result.resolution is None or known.result.resolution > SIGNIFICANT)
 
 
-def _tells_more(seen: PairResult, before: PairResult) -> bool:
+def _tells_more(result: PairResult, before: PairResult) -> bool:
     """Whether a result replaces an earlier one: it differs where that agreed, or its resolution is finer."""
-    if seen.impression is not before.impression:
-        return seen.impression is Impression.DIFFERS
-    return seen.resolution is not None and (before.resolution is None or seen.resolution < before.resolution)
+    if result.impression is not before.impression:
+        return result.impression is Impression.DIFFERS
+    return result.resolution is not None and (before.resolution is None or result.resolution < before.resolution)
 
 
 def _by_witness(
@@ -117,9 +117,9 @@ def _by_witness(
     full = site.moved_to(x) if signal else None
     if full is None:
         return still, {}
-    seen = survey(full, [p for p in signal if full.rows(p[1]).any()], significance)
-    agreed = [pair for pair in _silent(seen) if (gap := seen[pair].gap) is not None and gap.equal]
-    return still + agreed, _telling(seen)
+    results = survey(full, [p for p in signal if full.rows(p[1]).any()], significance)
+    agreed = [pair for pair in _silent(results) if (gap := results[pair].gap) is not None and gap.equal]
+    return still + agreed, _telling(results)
 
 
 def _by_differences(
@@ -142,16 +142,16 @@ def _by_differences(
     full = site.moved_to(x) if open_ else None
     if full is None or not full.claim.finite:
         return still, {}
-    seen = by_differences(full, open_, significance)
-    return still + _silent(seen), _telling(seen)
+    results = by_differences(full, open_, significance)
+    return still + _silent(results), _telling(results)
 
 
-def _silent(seen: dict[Pair, PairResult]) -> list[Pair]:
+def _silent(results: dict[Pair, PairResult]) -> list[Pair]:
     """The pairs whose claim and differences are zero to within rounding."""
-    return [pair for pair, found in seen.items() if found.quiet and found.impression is Impression.SILENT]
+    return [pair for pair, found in results.items() if found.quiet and found.impression is Impression.SILENT]
 
 
-def _telling(seen: dict[Pair, PairResult]) -> dict[Pair, PairResult]:
+def _telling(results: dict[Pair, PairResult]) -> dict[Pair, PairResult]:
     """The results that agree or differ."""
     telling = (Impression.AGREES, Impression.DIFFERS)
-    return {pair: found for pair, found in seen.items() if found.impression in telling}
+    return {pair: found for pair, found in results.items() if found.impression in telling}

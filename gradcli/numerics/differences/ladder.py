@@ -82,11 +82,11 @@ class Ladder:
         line = self.line
         values = np.array([line.centre if t == 0 else line.at(t) for t in nodes.tolist()])
         cluster = measure_cluster(nodes, values, steps[0])
-        seen = cluster.broken.copy()
+        broken = cluster.broken.copy()
         for coarser in (c for k, c in self.clusters.items() if k < level):
-            seen &= coarser.broken  # a kink at x itself shows at every coarser scale as well
+            broken &= coarser.broken  # a kink at x itself shows at every coarser scale as well
         noise = pool(cluster.noise, line.centre)
-        self.clusters[level] = Cluster(cluster.step, noise, cluster.constant, seen)
+        self.clusters[level] = Cluster(cluster.step, noise, cluster.constant, broken)
         self.cluster_pairs[level] = [self._pair(steps[j]) for j in (3, 1, 0)]
         return self.clusters[level]
 

@@ -76,8 +76,8 @@ def hidden_by_format(site: Site, output: int, reading: Reading, rows: Mask) -> s
     if (reading.numeric[rows] != 0).any() or _exceeds(reading, rows, BFLOAT16.roundoff, FLOAT16.smallest):
         return None
     place = site.map.codomain.slices[output]
-    seen = np.array([value[place] for value in _values(site, _points(site))])
-    found = format_of(seen)
+    values = np.array([value[place] for value in _values(site, _points(site))])
+    found = format_of(values)
     if found is None or _exceeds(reading, rows, found.roundoff, found.smallest):
         return None
     size = f"{found.roundoff:.0e} of their magnitude"

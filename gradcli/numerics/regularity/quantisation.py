@@ -155,7 +155,7 @@ def _alike(site: Site, level: Stretch, row: int, values: Vector) -> bool:
     jumps = np.array([level.jump(row, bracket) for bracket in brackets])
     beside = np.maximum(np.abs(values[brackets]), np.abs(values[np.array(brackets) + 1]))
     with np.errstate(all="ignore"):
-        kinds = [seen[np.isfinite(seen) & (seen > 0)] for seen in (jumps, jumps / beside)]
-    return all(seen.size > STEEPEST for seen in kinds) and any(
-        float(seen.max()) <= ALIKE * float(median(seen)) for seen in kinds
+        kinds = [sizes[np.isfinite(sizes) & (sizes > 0)] for sizes in (jumps, jumps / beside)]
+    return all(sizes.size > STEEPEST for sizes in kinds) and any(
+        float(sizes.max()) <= ALIKE * float(median(sizes)) for sizes in kinds
     )

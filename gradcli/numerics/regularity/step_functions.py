@@ -49,10 +49,10 @@ def is_staircase(site: Site, pair: Pair) -> bool:
     if _claimed(site, pair).any():
         return False
     points = [site.x, *(moved(site.rng, site.x, site.scales) for _ in range(TRIES))]
-    seen = [_steps(site, x, pair) for x in points]
-    if any(flat is None for flat in seen):
+    counts = [_steps(site, x, pair) for x in points]
+    if any(flat is None for flat in counts):
         return False
-    flat, steep = np.sum([one[0] for one in seen if one], axis=0), np.sum([one[1] for one in seen if one], axis=0)
+    flat, steep = np.sum([one[0] for one in counts if one], axis=0), np.sum([one[1] for one in counts if one], axis=0)
     varying = np.flatnonzero(steep > 0)
     if not varying.size or (2 * flat[varying] < steep[varying]).any():
         return False

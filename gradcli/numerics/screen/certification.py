@@ -166,8 +166,8 @@ def _roughly(quick_reading: QuickReading, rows: Mask, gap: Gap) -> bool:
     """Whether the claim is met to within `FINE`; if rounding is larger, to eight roundings, at most `ROUGHLY`."""
     short = quick_reading.short
     allowed = np.maximum(FINE * gap.scale, ROUNDINGS * short.rounding)
-    seen: Mask = rows & short.certifies(quick_reading.reading.claimed, np.minimum(allowed, ROUGHLY * gap.scale))
-    return bool(rows.any() and seen[rows].all())
+    met: Mask = rows & short.certifies(quick_reading.reading.claimed, np.minimum(allowed, ROUGHLY * gap.scale))
+    return bool(rows.any() and met[rows].all())
 
 
 def _short_start(site: Site, agreed: dict[Pair, Gap]) -> float:

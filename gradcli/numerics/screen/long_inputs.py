@@ -64,8 +64,8 @@ def measured(site: Site, places: slice, focus: Focus, start: float, *, grouped: 
         grouped: whether these are a group of small scale, which may miss the claim by rounding of the values.
     """
 
-    def met(seen: QuickReading) -> bool:
-        return site.is_met(seen, places, ROUNDINGS * seen.short.rounding if grouped else 0.0)
+    def met(reading: QuickReading) -> bool:
+        return site.is_met(reading, places, ROUNDINGS * reading.short.rounding if grouped else 0.0)
 
     quick_reading = site.quick_reading(random_direction(site.rng, focus.drawn), focus, start, met)
     return quick_reading, met(quick_reading)

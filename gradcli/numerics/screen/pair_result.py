@@ -152,16 +152,16 @@ def stronger(one: PairResult, two: PairResult) -> PairResult:
 
     Where both directions move all entries, an error above either resolution would have been detected.
     """
-    ranked = max((one, two), key=lambda seen: SEVERITY.index(seen.impression))
-    known = [seen.resolution for seen in (one, two) if seen.resolution is not None]
+    ranked = max((one, two), key=lambda result: SEVERITY.index(result.impression))
+    known = [result.resolution for result in (one, two) if result.resolution is not None]
     return replace(ranked, resolution=min(known) if known else None)
 
 
 def better_known(one: PairResult, two: PairResult) -> PairResult:
     """The one of two results that is not on a kink, or has the finer resolution."""
 
-    def key(seen: PairResult) -> tuple[bool, float]:
-        resolution = seen.judgement.resolution
-        return seen.impression is Impression.KINKED, np.inf if resolution is None else resolution
+    def key(result: PairResult) -> tuple[bool, float]:
+        resolution = result.judgement.resolution
+        return result.impression is Impression.KINKED, np.inf if resolution is None else resolution
 
     return min((one, two), key=key)

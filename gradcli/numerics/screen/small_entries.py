@@ -78,7 +78,7 @@ def judgement_of(gap: Gap) -> Judgement:
     )
 
 
-def wrong_in_small_rows(site: Site, seen: Mapping[Pair, PairResult]) -> dict[Pair, PairResult]:
+def wrong_in_small_rows(site: Site, results: Mapping[Pair, PairResult]) -> dict[Pair, PairResult]:
     """The pairs whose claim is wrong in outputs of small slope, whose errors are lost in a sum u·f over all outputs.
 
     Every output is weighted by the inverse of its slope instead. Maps whose claim is computed row by row are left to
@@ -86,13 +86,13 @@ def wrong_in_small_rows(site: Site, seen: Mapping[Pair, PairResult]) -> dict[Pai
 
     Args:
         site: the point, with its reference.
-        seen: the results of all pairs; only those certified by the reference are examined.
+        results: the results of all pairs; only those certified by the reference are examined.
     """
     found: dict[Pair, PairResult] = {}
     if fits_in_full(site.map):
         return found
-    for output in sorted({output for _, output in seen}):
-        settled = {pair: known for pair, known in seen.items() if known.decision is None and pair[1] == output}
+    for output in sorted({output for _, output in results}):
+        settled = {pair: known for pair, known in results.items() if known.decision is None and pair[1] == output}
         ours = {pair: known for pair, known in settled.items() if known.reference == AUTODIFF}
         balanced = _balanced(site, output, next(iter(ours.values()))) if ours else None
         if balanced is not None:
@@ -100,16 +100,16 @@ def wrong_in_small_rows(site: Site, seen: Mapping[Pair, PairResult]) -> dict[Pai
     return found
 
 
-def _balanced(site: Site, output: int, seen: PairResult) -> Site | None:
+def _balanced(site: Site, output: int, result: PairResult) -> Site | None:
     """The site with one cotangent, which weighs every entry of an output by the inverse of its slope.
 
     None if the slopes do not differ much (`are_alike`) or are not known for single outputs.
     """
     places = site.map.codomain.slices[output]
-    if site.claim.cotangents is None or not site.claim.watch or are_alike(seen.reading.numeric[places]):
+    if site.claim.cotangents is None or not site.claim.watch or are_alike(result.reading.numeric[places]):
         return None
     value = np.where(np.isfinite(site.outputs[places]), np.abs(site.outputs[places]), 0.0)
-    slopes = np.maximum(np.abs(seen.reading.numeric[places]), WANTED * value)
+    slopes = np.maximum(np.abs(result.reading.numeric[places]), WANTED * value)
     known = slopes[np.isfinite(slopes) & (slopes > 0)]
     if not known.size or are_alike(known):
         return None

@@ -59,12 +59,13 @@ def survey(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair,
     if site.witness_rows is not None and site.claim.finite:
         compared = compare_with_witness(site, pairs, significance)
     found = {
-        pair: _unless_drowned(site, pair, as_step_function(site, pair, seen)) for pair, seen in compared.found.items()
+        pair: _unless_drowned(site, pair, as_step_function(site, pair, result))
+        for pair, result in compared.found.items()
     }
     rest = [pair for pair in pairs if pair not in found]
     if rest:
-        for pair, seen in by_differences(site.alone(), rest, compared.significance or significance).items():
-            found[pair] = compared.temper(pair, seen)
+        for pair, result in by_differences(site.alone(), rest, compared.significance or significance).items():
+            found[pair] = compared.temper(pair, result)
     return found
 
 
@@ -84,61 +85,63 @@ def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> di
         outputs = [output for i, output in pairs if i == input_ and (i, output) not in found]
         if outputs:
             found |= _one_by_one(site, input_, outputs, significance)
-    found = {pair: _unless_apart(site, pair, seen) for pair, seen in found.items()}
-    return {pair: _at_its_precision(site, pair, _unless_drowned(site, pair, seen)) for pair, seen in found.items()}
+    found = {pair: _unless_apart(site, pair, result) for pair, result in found.items()}
+    return {pair: _at_its_precision(site, pair, _unless_drowned(site, pair, result)) for pair, result in found.items()}
 
 
-def _unless_apart(site: Site, pair: Pair, seen: PairResult) -> PairResult:
+def _unless_apart(site: Site, pair: Pair, result: PairResult) -> PairResult:
     """Return the result, but SILENT for a zero claim whose output stays exactly the same when the input moves.
 
     Where the values are noisy, the measurement could not show the slope of zero. This alone decides the second
     derivative of a product in float32 by its own factor, which is zero, and an iterated projection onto a vertex (JAX).
     """
     rows = site.rows(pair[1])
-    if seen.impression is not Impression.WEAK or not is_quiet(site, pair) or not unmoved(site, pair[0])[rows].all():
-        return seen
-    return _still(site, pair, seen)
+    if result.impression is not Impression.WEAK or not is_quiet(site, pair) or not unmoved(site, pair[0])[rows].all():
+        return result
+    return _still(site, pair, result)
 
 
-def _at_its_precision(site: Site, pair: Pair, seen: PairResult) -> PairResult:
+def _at_its_precision(site: Site, pair: Pair, result: PairResult) -> PairResult:
     """Return the result, but AGREES for a claim that is within a coarse bound, if the values are stored in few digits.
 
     The resolution must be at least as fine as the format's. This saves evaluations: large steps would mostly agree
     too, at a finer resolution, after six times as many.
     """
     coarse = (
-        seen.impression is Impression.WEAK and seen.resolution is not None and seen.resolution <= BFLOAT16.resolution
+        result.impression is Impression.WEAK
+        and result.resolution is not None
+        and result.resolution <= BFLOAT16.resolution
     )
-    ours = site.rows(pair[1]) & ~seen.reading.claimless
+    ours = site.rows(pair[1]) & ~result.reading.claimless
     with np.errstate(all="ignore"):
-        met = seen.reading.smooth & (seen.reading.error <= seen.reading.tolerance)
+        met = result.reading.smooth & (result.reading.error <= result.reading.tolerance)
     if not coarse or not ours.any() or not met[ours].all():
-        return seen
+        return result
     stored = format_at(site, pair[1])
-    if stored is None or seen.resolution is None or seen.resolution > stored.resolution:
-        return seen
+    if stored is None or result.resolution is None or result.resolution > stored.resolution:
+        return result
     note = (
         f"accepted, but the outputs are {stored.name} numbers, so an error below "
-        f"{of_largest(seen.resolution)} cannot be detected"
+        f"{of_largest(result.resolution)} cannot be detected"
     )
-    return replace(seen, judgement=replace(seen.judgement, impression=Impression.AGREES), note=note)
+    return replace(result, judgement=replace(result.judgement, impression=Impression.AGREES), note=note)
 
 
-def _unless_drowned(site: Site, pair: Pair, seen: PairResult) -> PairResult:
+def _unless_drowned(site: Site, pair: Pair, result: PairResult) -> PairResult:
     """Return the result, but SILENT for a difference that may be rounding in a tail, so that other points are tried.
 
     Finite differences may know a gradient of 1e-73 to many digits, while a right formula has only three of them, or
     none: one that computes 1 - erf(x) gives zero there, or a few roundings of the values nearer to zero.
     """
-    if seen.decision is not None:
-        return seen
-    if not is_drowned(site, pair, seen) and not _is_drowned_nearer_to_zero(site, pair, seen):
-        return seen
-    judgement = replace(seen.judgement, impression=Impression.SILENT, resolution=None)
-    return replace(seen, judgement=judgement, resolution=None)
+    if result.decision is not None:
+        return result
+    if not is_drowned(site, pair, result) and not _is_drowned_nearer_to_zero(site, pair, result):
+        return result
+    judgement = replace(result.judgement, impression=Impression.SILENT, resolution=None)
+    return replace(result, judgement=judgement, resolution=None)
 
 
-def is_drowned(site: Site, pair: Pair, seen: PairResult) -> bool:
+def is_drowned(site: Site, pair: Pair, result: PairResult) -> bool:
     """Whether a difference is negligible compared with the output's values at a site, or with their noise.
 
     Claim and error must be below `DROWNED` times the largest value, or below the noise that the map gives. Such a
@@ -147,12 +150,12 @@ def is_drowned(site: Site, pair: Pair, seen: PairResult) -> bool:
     Args:
         site: the point whose values are compared.
         pair: the numbers of the input block and the output block.
-        seen: the result, at this or another point.
+        result: the result, at this or another point.
     """
     place = site.map.codomain.slices[pair[1]]
-    if seen.impression not in DROWNABLE:
+    if result.impression not in DROWNABLE:
         return False
-    most = max(seen.judgement.scale, seen.judgement.error)
+    most = max(result.judgement.scale, result.judgement.error)
     if most <= DROWNED * _size(site.outputs[place]):
         return True
     with np.errstate(all="ignore"):
@@ -160,18 +163,18 @@ def is_drowned(site: Site, pair: Pair, seen: PairResult) -> bool:
     return noise is not None and most <= float(np.nanmax(noise[place], initial=0.0))
 
 
-def _is_drowned_nearer_to_zero(site: Site, pair: Pair, seen: PairResult) -> bool:
+def _is_drowned_nearer_to_zero(site: Site, pair: Pair, result: PairResult) -> bool:
     """Whether a difference may come from rounding of the values at x / 8 or -x / 8, in a tail that falls off there.
 
     Claim and error must be below `DROWNED` times those values. If they are even below `UNIT` times those values, the
     error must be at most `LOST` times the block: a larger one is a mistake, however small the block is.
     """
-    if seen.impression not in DROWNABLE:
+    if result.impression not in DROWNABLE:
         return False
-    most = max(seen.judgement.scale, seen.judgement.error)
+    most = max(result.judgement.scale, result.judgement.error)
     for factor in NEARER:
         size = _size_at(site, pair, factor)
-        if most <= DROWNED * size and (most > UNIT * size or seen.judgement.error <= LOST * most):
+        if most <= DROWNED * size and (most > UNIT * size or result.judgement.error <= LOST * most):
             return True
         if most > FALLING * size:  # values do not fall off from there to x: those at -x / 8 do not matter
             return False
@@ -191,17 +194,17 @@ def _size(values: Vector) -> float:
     return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
-def as_step_function(site: Site, pair: Pair, seen: PairResult) -> PairResult:
+def as_step_function(site: Site, pair: Pair, result: PairResult) -> PairResult:
     """Return the result, but SILENT if forward is a step function: a zero claim is right although its values rise."""
-    known = seen.impression in (Impression.SILENT, Impression.AGREES)
-    return seen if known or not is_staircase(site, pair) else _still(site, pair, seen)
+    known = result.impression in (Impression.SILENT, Impression.AGREES)
+    return result if known or not is_staircase(site, pair) else _still(site, pair, result)
 
 
-def _still(site: Site, pair: Pair, seen: PairResult) -> PairResult:
+def _still(site: Site, pair: Pair, result: PairResult) -> PairResult:
     """The result SILENT for a pair whose claim and derivative are zero."""
-    judgement = replace(seen.judgement, impression=Impression.SILENT, error=0.0, tolerance=0.0, resolution=None)
+    judgement = replace(result.judgement, impression=Impression.SILENT, error=0.0, tolerance=0.0, resolution=None)
     reference = AUTODIFF if witness_is_zero(site, pair) else DIFFERENCES
-    return replace(seen, judgement=judgement, decision=None, resolution=None, quiet=True, reference=reference)
+    return replace(result, judgement=judgement, decision=None, resolution=None, quiet=True, reference=reference)
 
 
 def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, PairResult]:
@@ -310,7 +313,7 @@ def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: f
         reading = reading or site.probe(places, focus)
         for output in outputs:
             judgement = site.judge(reading, input_, output, significance)
-            seen = PairResult(
+            result = PairResult(
                 site=site,
                 judgement=judgement,
                 reading=reading,
@@ -319,7 +322,7 @@ def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: f
             )
             before = best.get((input_, output))
             combine = stronger if len(chosen) == 1 and number < 2 else _unless_contradicted
-            best[input_, output] = seen if before is None else combine(before, seen)
+            best[input_, output] = result if before is None else combine(before, result)
     return best
 
 
@@ -335,7 +338,9 @@ def _directions(
     joint = joint_reading(site, places, groups) if len(groups) > 1 and _is_long(site, (input_, outputs[0])) else None
     yield from [(group, None) for group in groups] if joint is None else [(joint.focus, joint)]
     known = [(output, best[input_, output]) for output in outputs]
-    coarse = {o: seen.resolution for o, seen in known if seen.impression is Impression.AGREES and seen.resolution}
+    coarse = {
+        o: result.resolution for o, result in known if result.impression is Impression.AGREES and result.resolution
+    }
     drawn = _underweighted(site, input_, coarse)
     if drawn is not None:
         yield Focus(drawn=drawn, judged=np.full(site.x.size, drawn.max())), None

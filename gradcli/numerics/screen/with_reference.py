@@ -56,24 +56,24 @@ class WitnessComparison:
     contested: dict[Pair, Gap] = field(default_factory=dict)
     significance: float | None = None
 
-    def temper(self, pair: Pair, seen: PairResult) -> PairResult:
+    def temper(self, pair: Pair, result: PairResult) -> PairResult:
         """Adjust the result of finite differences alone to what is known of the reference.
 
         If the reference was contradicted, a note says so. If claim and reference differ and neither was contradicted,
         agreement at a resolution coarser than their difference becomes WEAK.
         """
         if pair in self.detached:
-            return replace(seen, note=NOTE if pair in self.shared else DETACHED)
+            return replace(result, note=NOTE if pair in self.shared else DETACHED)
         gap = self.contested.get(pair)
-        if gap is None or seen.impression is not Impression.AGREES:
-            return seen
-        if seen.resolution is not None and seen.resolution < gap.scaled_error:
-            return replace(seen, note=DETACHED)
+        if gap is None or result.impression is not Impression.AGREES:
+            return result
+        if result.resolution is not None and result.resolution < gap.scaled_error:
+            return replace(result, note=DETACHED)
         note = (
             f"the gradient differs from autodiff of forward's body by {of_largest(gap.error)}, "
             "and finite differences are too coarse to tell which of the two is right"
         )
-        return replace(seen, judgement=replace(seen.judgement, impression=Impression.WEAK), note=note)
+        return replace(result, judgement=replace(result.judgement, impression=Impression.WEAK), note=note)
 
 
 def compare_with_witness(site: Site, pairs: Sequence[Pair], significance: float) -> WitnessComparison:
@@ -105,9 +105,9 @@ def compare_with_witness(site: Site, pairs: Sequence[Pair], significance: float)
         elif dispute.ruling is Ruling.NEITHER:
             compared.contested[pair] = gap
         elif dispute.reading is not None:
-            seen = _claim_wrong(site, pair, gap, dispute, dispute.reading, significance)
-            if seen is not None:
-                compared.found[pair] = seen
+            result = _claim_wrong(site, pair, gap, dispute, dispute.reading, significance)
+            if result is not None:
+                compared.found[pair] = result
     compared.found |= wrong_in_the_tail(site, agreed)
     agreed = {pair: gap for pair, gap in agreed.items() if pair not in compared.found}
     if agreed:
