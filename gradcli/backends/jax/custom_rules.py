@@ -1,6 +1,7 @@
 """The custom rules that the equations of a jaxpr call: whose they are, and the function with its rule by itself."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any
@@ -25,6 +26,8 @@ def name_of_rule(equation: Any) -> str:
 def shown_name(equation: Any) -> str:
     """An equation as reports name it: the primitive, or the kind of its rule and the function that has it."""
     kind = kind_of_rule(equation)
+    if "_prim" in equation.params:  # one of JAX's own functions that it keeps whole from 0.11 on, such as custom_root
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(equation.params["_prim"]).__name__).lower()
     return str(equation.primitive.name) if kind is None else f"{kind} {name_of_rule(equation)}".strip()
 
 

@@ -3,9 +3,19 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.backends.jax.steps import scan_counts
+from gradcli.backends.jax.steps import body_kept_as_function, jaxprs_of, scan_counts
 
-_CALLS = {"jit", "pjit", "closed_call", "core_call", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call"}
+_CALLS = {
+    "jit",
+    "pjit",
+    "closed_call",
+    "core_call",
+    "eval_jaxpr",
+    "remat2",
+    "checkpoint",
+    "custom_jvp_call",
+    "custom_vjp_call",
+}
 """Steps of a jaxpr that stand for the steps of the one inside them."""
 
 
@@ -36,16 +46,8 @@ def trips_of(function: Callable[..., Any], *tensors: Any) -> Callable[..., Any] 
 
 def _has_while(jaxpr: Any) -> bool:
     return any(
-        step.primitive.name == "while" or any(_has_while(inner) for inner in _inner(step.params)) for step in jaxpr.eqns
+        step.primitive.name == "while" or any(_has_while(inner) for inner in jaxprs_of(step)) for step in jaxpr.eqns
     )
-
-
-def _inner(parameters: dict[str, Any]) -> list[Any]:
-    from jax.extend import core
-
-    values = [v for p in parameters.values() for v in (p if isinstance(p, tuple | list) else (p,))]
-    closed = [v.jaxpr for v in values if isinstance(v, core.ClosedJaxpr)]
-    return closed + [v for v in values if isinstance(v, core.Jaxpr)]
 
 
 def _run(jaxpr: Any, constants: Sequence[Any], given: Sequence[Any]) -> tuple[list[Any], Any]:
@@ -68,13 +70,15 @@ def _run(jaxpr: Any, constants: Sequence[Any], given: Sequence[Any]) -> tuple[li
 
 def _step(step: Any, given: list[Any]) -> tuple[Sequence[Any], Any]:
     name, parameters = step.primitive.name, step.params
-    if any(_has_while(inner) for inner in _inner(parameters)) or name == "while":
+    if name == "while" or any(_has_while(inner) for inner in jaxprs_of(step)):
         if name == "while":
             return _while(parameters, given)
         if name == "scan":
             return _scan(parameters, given)
         if name == "cond":
             return _cond(parameters, given)
+        if (body := body_kept_as_function(step)) is not None:
+            return _run(body.jaxpr, body.consts, given)
         if name in _CALLS:
             inner = parameters.get("jaxpr", parameters.get("call_jaxpr"))
             return _run(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), given)
@@ -86,18 +90,28 @@ def _step(step: Any, given: list[Any]) -> tuple[Sequence[Any], Any]:
 
 def _while(parameters: dict[str, Any], given: list[Any]) -> tuple[Sequence[Any], Any]:
     import jax
+    import jax.numpy as jnp
 
     first, second = parameters["cond_nconsts"], parameters["cond_nconsts"] + parameters["body_nconsts"]
     condition, body = parameters["cond_jaxpr"], parameters["body_jaxpr"]
 
-    def goes_on(state: Any) -> Any:
+    def going(state: Any) -> Any:
         return _run(condition.jaxpr, condition.consts, [*given[:first], *state[1:]])[0][0]
 
     def trip(state: Any) -> Any:
         found, inner = _run(body.jaxpr, body.consts, [*given[first:second], *state[1:]])
-        return (state[0] + 1 + inner, *found)
+        goes = going(state)  # under vmap for each entry of the batch: the others keep their values
+        kept = (
+            [
+                jnp.where(jnp.expand_dims(goes, tuple(range(goes.ndim, new.ndim))), new, old)
+                for new, old in zip(found, state[1:], strict=True)
+            ]
+            if goes.ndim
+            else found
+        )
+        return (state[0] + 1 + inner, *kept)
 
-    trips, *found = jax.lax.while_loop(goes_on, trip, (jax.numpy.int32(0), *given[second:]))
+    trips, *found = jax.lax.while_loop(lambda state: jnp.any(going(state)), trip, (jnp.int32(0), *given[second:]))
     return found, trips
 
 

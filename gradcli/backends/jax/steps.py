@@ -1,6 +1,7 @@
 """What a jaxpr shows: whether it has loops, the operands of a scan, and the lowest precision it computes in."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 _LOOPS = frozenset({"while", "scan", "cond"})
@@ -35,15 +36,32 @@ def scan_counts(parameters: Mapping[str, Any]) -> tuple[int, int]:
     return len(constants.vals), len(carried.vals)
 
 
+def jaxprs_of(step: Any) -> list[Any]:
+    """The jaxprs inside an equation: its loop's body, its branches, the function that it calls."""
+    from jax.extend import core
+
+    body = body_kept_as_function(step)
+    values = [body, *(v for p in step.params.values() for v in (p if isinstance(p, tuple | list) else (p,)))]
+    kinds = (core.ClosedJaxpr, core.Jaxpr)  # the same from JAX 0.11
+    return [v.jaxpr if isinstance(v, core.ClosedJaxpr) else v for v in values if isinstance(v, kinds)]
+
+
+def body_kept_as_function(step: Any) -> Any | None:
+    """The closed jaxpr of an equation that keeps a function, as custom_root does from JAX 0.11; None of any other."""
+    import jax
+
+    if step.primitive.name != "call_hi_primitive":
+        return None
+    run = partial(step.primitive.to_lojax, **step.params)
+    return jax.make_jaxpr(run)(*(jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in step.invars))
+
+
 def _steps(function: Callable[..., Any], *tensors: Any) -> Iterator[Any]:
     """The equations of a function's jaxpr, and of those inside it."""
     import jax
-    from jax.extend import core
 
     pending = [jax.make_jaxpr(function)(*tensors).jaxpr]
     while pending:
         for step in pending.pop().eqns:
             yield step
-            inner = [v for p in step.params.values() for v in (p if isinstance(p, tuple | list) else (p,))]
-            pending += [v.jaxpr for v in inner if isinstance(v, core.ClosedJaxpr)]
-            pending += [v for v in inner if isinstance(v, core.Jaxpr)]
+            pending += jaxprs_of(step)

@@ -123,9 +123,23 @@ def jitted(x):
     return jax.jit(nested)(x) + 1.0
 
 
+def rooted(x):
+    def solve(f, start):
+        return jax.lax.while_loop(lambda y: f(y) > 1.0, lambda y: y * 0.5, start)
+
+    return jax.lax.custom_root(lambda y: y - 0.0 * x, x, solve, lambda g, y: y / g(1.0))
+
+
 @pytest.mark.parametrize(
     ("function", "trips"),
-    [(nested, {8.0: 6, 1.5: 3, 0.5: 0}), (jitted, {8.0: 6, 0.5: 0}), (scanned, {0.0: 8}), (branched, {8.0: 3, 1.0: 0})],
+    [
+        (nested, {8.0: 6, 1.5: 3, 0.5: 0}),
+        (jitted, {8.0: 6, 0.5: 0}),
+        (scanned, {0.0: 8}),
+        (branched, {8.0: 3, 1.0: 0}),
+        (rooted, {8.0: 3, 0.5: 0}),
+        (lambda x: jax.vmap(rooted)(x[None])[0], {8.0: 3, 0.5: 0}),
+    ],
 )
 def test_the_trips_through_all_loops_are_counted(function, trips):
     with in_64_bits():
