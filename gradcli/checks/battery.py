@@ -15,7 +15,7 @@ from gradcli.checks.returns import ReturnsCheck
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.results import Evidence
 from gradcli.settings import Settings
-from gradcli.verdict import Verdict
+from gradcli.verdict import Reason, Verdict
 from gradcli.watchdog.case import Watchdog, watched
 
 _STOPPING = frozenset({"forward", "returns", "repeat", "gradient"})
@@ -125,7 +125,9 @@ class _Battery:
                 phase.cut = phase.cut or str(error)
             except UserCodeError as error:
                 own, self.stopped = _refused(check, self.situation, error), True
-        self._take(check, own if self.stopped or phase.cut is None else _cut(check, own, phase.cut))
+        if not self.stopped and phase.cut is not None:
+            own = _cut(check, own, phase.cut, order_asked=self.situation.settings.order_asked)
+        self._take(check, own)
 
     def _take(self, check: Check, own: Sequence[Evidence]) -> None:
         """Keep the evidence that counts, and stop if later checks would only repeat the failure."""
@@ -147,10 +149,18 @@ def _booked(check: Check, counters: Counters) -> Iterator[None]:
         counters.book(check.name, before, perf_counter() - began)
 
 
-def _cut(check: Check, found: Sequence[Evidence], why: str) -> list[Evidence]:
-    """The evidence of a check that ran out of time: a failure, or the inputs that passed and a note on the rest."""
+def _cut(check: Check, found: Sequence[Evidence], why: str, *, order_asked: bool) -> list[Evidence]:
+    """The evidence of a check that ran out of time: a failure, or the inputs that passed and a note on the rest.
+
+    Where the check decides about an order that was asked for, the rest is inconclusive: other checks that pass, such as
+    the second derivative of a wrong gradient, must not make up for it.
+    """
     failed, passed = ([e for e in found if e.verdict is each] for each in (Verdict.FAILED, Verdict.PASSED))
-    return failed or [*(e for e in passed if e.input is not None), left_out(check.name, why)]
+    rest = left_out(check.name, why)
+    if check.name == "gradient" or (check.name == "higher-order" and order_asked):
+        order = 1 if check.name == "gradient" else 1 + max((e.order for e in found), default=1)
+        rest = replace(rest, verdict=Verdict.INCONCLUSIVE, order=order, reason=Reason.DOMAIN)
+    return failed or [*(e for e in passed if e.input is not None), rest]
 
 
 def _refused(check: Check, situation: Situation, error: UserCodeError) -> list[Evidence]:
