@@ -10,7 +10,13 @@ from gradcli.backends.base import Subject
 from gradcli.cases import Argument
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
-from gradcli.checks.other_points.numbers import is_formula_constant, loops_until_satisfied, other_values, sets_accuracy
+from gradcli.checks.other_points.numbers import (
+    indices_to_ignore,
+    is_formula_constant,
+    loops_until_satisfied,
+    other_values,
+    sets_accuracy,
+)
 from gradcli.checks.variants import variant
 from gradcli.errors import UserCodeError
 from gradcli.results import Evidence
@@ -33,7 +39,7 @@ class ConstantsCheck(Check):
         for position, argument in enumerate(given):
             if not is_formula_constant(argument) or (costly and sets_accuracy(argument.name)):
                 continue  # what sets an accuracy is always excused: not worth trying where each call is slow
-            for value in other_values(argument.value):
+            for value in indices_to_ignore(argument, given) or other_values(argument.value):
                 arguments = list(given)
                 arguments[position] = replace(argument, value=value)
                 other = _accepted(subject, arguments)

@@ -149,3 +149,26 @@ def test_a_saved_failure_remembers_which_values_were_given(tmp_path: Path) -> No
     (file,) = (tmp_path / "other").glob("*.json")
     assert [argument.fixed for argument in load(file).arguments] == [False, True]
     assert load(save(load(file), tmp_path)).arguments[1].fixed
+
+
+@pytest.mark.parametrize("twin", ["right", "wrong"])
+@pytest.mark.parametrize("given", [{}, {"ignore_index": -100}, {"ignore_index": 1}])
+def test_some_entries_are_ignored_where_an_argument_says_which(ns: Any, given: dict[str, int], twin: str) -> None:
+    class MeanSquare(ns.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any, labels: Any, ignore_index: int = -100) -> Any:
+            keep = ns.where(labels != ignore_index, 1.0, 0.0).to(x.dtype)
+            ctx.save_for_backward(x, keep)
+            return ((x**2).sum(-1) * keep).sum() / keep.sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, keep = ctx.saved_tensors
+            count = keep.sum() if twin == "right" else keep.numel()
+            return 2 * g * x * keep.unsqueeze(-1) / count, None, None
+
+    x = ns.tensor([[1.0, -2.0], [0.5, 3.0], [1.5, 0.25]], dtype=ns.float64, requires_grad=True)
+    case = gradcli.check(MeanSquare, (x, ns.tensor([0, 2, 0]), *given.values()), shrink=False).cases[0]
+    assert case.verdict is (Verdict.PASSED if twin == "right" else Verdict.FAILED), case.notes
+    if twin == "wrong":
+        assert "with ignore_index=2" in case.findings[0].message

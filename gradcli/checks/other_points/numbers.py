@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ forward accepts 3 groups for 4 channels without an error, and reads the wrong me
 _TOLERANCES = r"eps(?:ilon|abs|rel)?|[afgrx]?tol(?:erance)?|(?:abs|rel)_?tol|accuracy|precision|damping|jitter|nugget"
 _COUNTS = r"(?:max|min|n|num)_?(?:iter(?:s|ations?)?|steps|evals?|fev|nfev|sweeps)|iter(?:s|ations?)|nfev|sweeps"
 _ACCURACY = re.compile(rf"(?:.*_)?(?:{_TOLERANCES}|{_COUNTS})(?:_.*|\d+)?")
+_IGNORED = re.compile(r"ignored?(?:_(?:index|label|id|class|value))?")
+"""Names of numbers that mark the entries of an index input which count for nothing, as ignore_index does."""
 _LARGER, _SMALLER = 1.5625, 0.75
 """Exact in binary, no powers of two, and within half to twice, so that a tolerance stays as tight as it was meant."""
 _NEUTRAL = (0, 1, -1)
@@ -61,6 +64,21 @@ def other_values(value: float) -> tuple[Any, ...]:
         return (0.375, 2.5)
     scaled = (value * _LARGER, value * _SMALLER)
     return tuple(v for v in scaled if math.isfinite(v) and v != value and v not in _NEUTRAL)
+
+
+def indices_to_ignore(argument: Argument, arguments: Sequence[Argument]) -> tuple[int, ...]:
+    """Indices that an argument such as ignore_index may mark, so that some entries are ignored and some are not.
+
+    Of each index input that holds different indices, the two rarest ones; none for an argument of another name.
+    """
+    if not isinstance(argument.value, int) or _IGNORED.fullmatch(argument.name.lower()) is None:
+        return ()
+    found: list[int] = []
+    for each in (a.value for a in arguments if a.is_tensor and a.value is not None and a.value.dtype.kind in "iu"):
+        indices, counts = np.unique(each, return_counts=True)
+        if indices.size > 1:
+            found += indices[np.argsort(counts, kind="stable")[:2]].tolist()
+    return tuple(n for n in found if n != argument.value)
 
 
 def loops_until_satisfied(subject: Subject, other: Subject, value: float) -> bool:
