@@ -17,8 +17,7 @@ class Patches:
     def __init__(self) -> None:
         self._attributes: list[tuple[Any, str, Any]] = []
         self._entries: list[tuple[MutableMapping[Any, Any], Any, Any, Any]] = []
-        self._imported: dict[int, list[tuple[ModuleType, str]]] | None = None
-        """The names of callables in the user's modules, by the callable's id: made once, for it takes long."""
+        self._users_modules: list[ModuleType] | None = None
 
     def __enter__(self) -> "Patches":
         return self
@@ -36,14 +35,15 @@ class Patches:
 
     def in_users_modules(self, replaced: Mapping[Any, object]) -> None:
         """Replace what the user's modules imported by name: each key by its value."""
-        if self._imported is None:
-            self._imported = _imported_names()
-        for original, value in replaced.items():
-            names = self._imported.pop(id(original), [])
-            for module, alias in names:
-                if vars(module).get(alias) is original:
-                    self.attribute(module, alias, value)
-            self._imported.setdefault(id(value), []).extend(names)
+        if self._users_modules is None:
+            self._users_modules = _users_modules()
+        values = {id(original): value for original, value in replaced.items()}
+        for module in self._users_modules:
+            if values.keys().isdisjoint(map(id, vars(module).values())):  # there may be thousands of modules
+                continue
+            for name, held in list(vars(module).items()):
+                if id(held) in values:
+                    self.attribute(module, name, values[id(held)])
 
     def entry(self, entries: MutableMapping[Any, Any], key: Any, value: object) -> None:
         """Put `value` in place of an entry until the context ends, unless the user removes the entry before."""
@@ -69,11 +69,9 @@ class Patches:
                 setattr(owner, name, original)
 
 
-def _imported_names() -> dict[int, list[tuple[ModuleType, str]]]:
-    names: dict[int, list[tuple[ModuleType, str]]] = {}
-    for module in list(sys.modules.values()):
-        if type(module) is ModuleType and of_user(str(vars(module).get("__file__", ""))):
-            for name, held in list(vars(module).items()):
-                if callable(held):
-                    names.setdefault(id(held), []).append((module, name))
-    return names
+def _users_modules() -> list[ModuleType]:
+    return [
+        module
+        for module in list(sys.modules.values())
+        if type(module) is ModuleType and of_user(str(vars(module).get("__file__", "")))
+    ]
