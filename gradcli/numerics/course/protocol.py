@@ -221,7 +221,7 @@ class Protocol:
             self._record(pair, result, decision, note)
             return
         if judgement.off or (result.gap is not None and not result.gap.equal):
-            note = note or accepted(relative, self.significance)
+            note = note or accepted(relative, result.allowed or self.significance)
         doubtful = doubtful_rows(site, pair, result.reading)
         if doubtful.rows.size:
             self.doubtful[pair] = site.x, doubtful.rows

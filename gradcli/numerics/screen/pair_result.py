@@ -43,6 +43,7 @@ class PairResult:
         decision: the outcome, if a difference has been confirmed or refuted already.
         gap: how claim and reference compare, if there is a reference that was used.
         note: a sentence for the report.
+        allowed: the significance that was used, where the precision of the values may have raised it.
         quiet: whether claim and derivative are both found to be zero.
     """
 
@@ -54,6 +55,7 @@ class PairResult:
     decision: Decision | None = None
     gap: Gap | None = None
     note: str | None = None
+    allowed: float | None = None
     quiet: bool = False
 
     @property

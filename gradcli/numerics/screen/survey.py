@@ -66,7 +66,9 @@ def survey(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair,
     if rest:
         for pair, result in by_differences(site.alone(), rest, compared.significance or significance).items():
             found[pair] = compared.temper(pair, result)
-    return found
+    if compared.significance is None:
+        return found
+    return {pair: replace(result, allowed=compared.significance) for pair, result in found.items()}
 
 
 def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, PairResult]:

@@ -94,8 +94,10 @@ def compare_with_witness(site: Site, pairs: Sequence[Pair], significance: float)
     for pair, gap in gaps.items():
         (agreed if gap.equal or gap.error <= significance else apart)[pair] = gap
     if any(gap.error < LOOSE for gap in apart.values()):
-        significance = _forgive(site, agreed, apart, significance)
-        compared.significance = significance
+        compared.significance = significance = significance_of(site, significance)
+        explained = _explained(site, apart, significance)
+        agreed |= explained
+        apart = {pair: gap for pair, gap in apart.items() if pair not in explained}
     for pair, gap in apart.items():
         dispute = settle(site, *pair, gap)
         if dispute.ruling is Ruling.WITNESS_WRONG:
@@ -116,23 +118,18 @@ def compare_with_witness(site: Site, pairs: Sequence[Pair], significance: float)
     return compared
 
 
-def _forgive(site: Site, agreed: dict[Pair, Gap], apart: dict[Pair, Gap], significance: float) -> float:
-    """Move pairs with a small difference from `apart` to `agreed` if noise of the gradients or few digits explain it.
-
-    Returns:
-        The significance that the precision of the values allows.
-    """
+def _explained(site: Site, apart: dict[Pair, Gap], significance: float) -> dict[Pair, Gap]:
+    """The pairs whose small difference (below `LOOSE`) noise of the gradients or few digits of the values explain."""
     noise = None
-    significance = significance_of(site, significance)
-    for pair, gap in list(apart.items()):
+    explained = {}
+    for pair, gap in apart.items():
         if gap.error >= LOOSE or (gap.error > significance and _stays_wrong(site, pair, gap)):
             continue
         noise = jitter(site) if noise is None else noise
         noisy = compare(site, *pair, noise)
         if noisy.equal or noisy.error <= significance:
-            agreed[pair] = noisy
-            del apart[pair]
-    return significance
+            explained[pair] = noisy
+    return explained
 
 
 def _stays_wrong(site: Site, pair: Pair, gap: Gap) -> bool:

@@ -281,3 +281,20 @@ def test_a_claim_and_a_witness_masked_at_one_point_are_wrong_there() -> None:
     assert block.special is not None
     assert (block.special.coordinate, block.special.claimed) == (0, 0.0)
     assert block.special.left == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("error", "outcome"), [(3e-6, Outcome.AGREES), (1e-5, Outcome.DIFFERS)])
+def test_the_note_on_an_accepted_difference_has_the_limit_of_the_format(error, outcome) -> None:
+    single = space((3,), dtype="float32")
+
+    def cube(spoil=None) -> FormulaMap:
+        return FormulaMap(
+            lambda x: x.astype(np.float32) ** 3, lambda x: np.diag(3 * x.astype(np.float32) ** 2), single, single, spoil
+        )
+
+    x = np.array([0.3, 1.2, -2.0])
+    (block,) = run(cube(lambda j: j * (1 + error)), cube(), x).blocks
+    assert block.outcome is outcome
+    assert outcome is Outcome.DIFFERS or block.note.endswith(
+        "differs by 3.0e-06 of the gradient's largest entry, which is not counted as an error (up to 4e-06 is allowed)"
+    )
