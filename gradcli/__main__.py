@@ -5,7 +5,7 @@ import sys
 
 from gradcli._version import __version__
 
-_WITH_WORKERS = ("check", "list", "trace", "init", "replay")
+_WITH_WORKERS = ("check", "list", "trace", "init", "replay", "fix")
 """Commands that run the user's code, in worker processes unless `--in-process` is given."""
 
 
