@@ -3,10 +3,13 @@
 Each command is a child of a server that imported gradcli once. It has the arguments, the working directory and the
 streams that are asked for, and ends as a command does; the workers are its own. What a new interpreter does on its way
 there (bytecode, the encoding of the streams, what is imported when) is tested with new interpreters, elsewhere.
+
+The server may import a framework as well (`imports`): importing PyTorch takes four times as long as a small check.
 """
 
 import atexit
 import gc
+import importlib
 import json
 import os
 import select
@@ -24,9 +27,9 @@ ROOT = Path(__file__).parents[1]
 class Server:
     """The process that commands are copied from; it ends when its standard input does."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str], imports: str | None) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.warm"],
+            [sys.executable, "-m", "tests.warm", *([] if imports is None else [imports])],
             cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
 
@@ -53,9 +56,16 @@ class Server:
 
 
 def run(
-    arguments: tuple[str, ...], folder: Path, timeout: float = 120.0, **environment: str
+    arguments: tuple[str, ...], folder: Path, timeout: float = 120.0, imports: str | None = None, **environment: str
 ) -> "subprocess.CompletedProcess[bytes]":
     """Run a command to its end, in an environment with these variables beside those of the tests.
+
+    Args:
+        arguments: the command's.
+        folder: its working directory.
+        timeout: in seconds.
+        imports: a module that is imported already.
+        environment: variables.
 
     Raises:
         TimeoutExpired: it takes longer than `timeout` seconds.
@@ -63,21 +73,23 @@ def run(
     known = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **environment}
     for name in ("PYTHONWARNINGS", "PYTEST_CURRENT_TEST"):
         known.pop(name, None)
-    return server(os.getpid(), frozenset(known.items())).run(arguments, folder, timeout)
+    return server(os.getpid(), frozenset(known.items()), imports).run(arguments, folder, timeout)
 
 
-def run_for_text(arguments: tuple[str, ...], folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+def run_for_text(
+    arguments: tuple[str, ...], folder: Path, imports: str | None = None, **environment: str
+) -> "subprocess.CompletedProcess[str]":
     """As `run`, with both streams as text."""
-    ended = run(arguments, folder, **environment)
+    ended = run(arguments, folder, imports=imports, **environment)
     return subprocess.CompletedProcess(
         ended.args, ended.returncode, ended.stdout.decode("utf-8"), ended.stderr.decode("utf-8")
     )
 
 
 @cache
-def server(process: int, environment: frozenset[tuple[str, str]]) -> Server:
-    """The server of a process of pytest and of an environment."""
-    found = Server(dict(environment))
+def server(process: int, environment: frozenset[tuple[str, str]], imports: str | None) -> Server:
+    """The server of a process of pytest, of an environment and of an imported module."""
+    found = Server(dict(environment), imports)
     atexit.register(found.close)
     return found
 
@@ -88,6 +100,8 @@ def _serve() -> int | None:
     from gradcli.runner.workers import worker
 
     worker.warm_up()
+    for imports in sys.argv[1:]:
+        importlib.import_module(imports)
     gc.collect()
     gc.freeze()
     for line in sys.stdin.buffer:

@@ -72,7 +72,7 @@ class Cube(Function):
 def run(folder, framework, text, *arguments):
     pytest.importorskip(framework if framework == "torch" else "numpy")
     (folder / "own.py").write_text(HEADS[framework] + text)
-    return warm.run_for_text(arguments, folder)
+    return warm.run_for_text(arguments, folder, imports="torch" if framework == "torch" else None)
 
 
 @pytest.mark.parametrize("framework", HEADS)

@@ -82,7 +82,9 @@ Own = made(0.5)
 
 def added(text: str, folder) -> list[str]:
     (folder / "own.py").write_text(text)
-    done = warm.run_for_text(["fix", "own.py:Own", "-i", "x=3x4"], folder)
+    done = warm.run_for_text(
+        ["fix", "own.py:Own", "-i", "x=3x4"], folder, imports="torch" if "import torch" in text else None
+    )
     assert done.returncode == 0, done.stdout
     return [line[1:].strip() for line in done.stdout.splitlines() if line[:1] == "+" and line[:2] != "++"]
 

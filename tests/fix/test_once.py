@@ -32,19 +32,19 @@ def test_the_mark_is_the_last_resort_and_says_what_it_means(framework, tmp_path)
     pytest.importorskip("torch")
     head, imported, prefix = HEAD[framework]
     (tmp_path / "own.py").write_text(head + BROKEN)
-    done = warm.run_for_text(["fix", "own.py:Square", "-i", "x=3x4", "--write", "--force"], tmp_path)
+    done = warm.run_for_text(["fix", "own.py:Square", "-i", "x=3x4", "--write", "--force"], tmp_path, imports="torch")
     assert done.returncode == 0, done.stdout
     assert "a second derivative then raises an error instead of being silently wrong" in done.stdout
     marked = BROKEN.replace("    def backward", f"    @{prefix}once_differentiable\n    def backward")
     assert (tmp_path / "own.py").read_text() == head + imported + marked
-    assert warm.run_for_text(["check", "own.py:Square", "-i", "x=3x4"], tmp_path).returncode == 0
+    assert warm.run_for_text(["check", "own.py:Square", "-i", "x=3x4"], tmp_path, imports="torch").returncode == 0
 
 
 def test_it_is_not_offered_where_the_first_order_is_wrong(tmp_path):
     pytest.importorskip("torch")
     text = HEAD["torch"][0] + BROKEN.replace("2 * x", "3 * x.exp()").replace("g * g", "g.sum() * g")
     (tmp_path / "own.py").write_text(text)
-    done = warm.run_for_text(["fix", "own.py:Square", "-i", "x=3x4"], tmp_path)
+    done = warm.run_for_text(["fix", "own.py:Square", "-i", "x=3x4"], tmp_path, imports="torch")
     assert "once_differentiable" not in done.stdout
 
 
@@ -54,7 +54,7 @@ def test_a_gradient_that_can_be_corrected_is_corrected_and_marked(framework, tmp
     head, imported, prefix = HEAD[framework]
     wrong = BROKEN.replace("g * g.new", "g + g.new")
     (tmp_path / "own.py").write_text(head + wrong)
-    done = warm.run_for_text(["fix", "own.py:Square", "-i", "x=3x4", "--write", "--force"], tmp_path)
+    done = warm.run_for_text(["fix", "own.py:Square", "-i", "x=3x4", "--write", "--force"], tmp_path, imports="torch")
     assert done.returncode == 0, done.stdout
     assert "corrects the gradient and marks backward once_differentiable" in done.stdout
     marked = BROKEN.replace("    def backward", f"    @{prefix}once_differentiable\n    def backward")

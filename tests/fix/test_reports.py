@@ -26,7 +26,7 @@ def test_every_report_that_runs_has_a_function_and_the_page_lists_them():
 @pytest.mark.parametrize("name", CASES)
 def test_a_report_is_named_and_patched_as_its_page_shows(name, tmp_path):
     reports.file_in(tmp_path, CASES[name])
-    done = warm.run_for_text(reports.command_for(CASES[name]), tmp_path)
+    done = warm.run_for_text(reports.command_for(CASES[name]), tmp_path, imports="torch")
     shown = reports.shown(reports.PAGE.read_text(encoding="utf-8"), name)
     assert reports.outcome(done.stdout) == reports.outcome(shown)
     assert reports.patch_in(done.stdout) == reports.patch_in(shown)

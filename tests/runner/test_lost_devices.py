@@ -77,14 +77,14 @@ def rows(folder: Path) -> Path:
 
 
 def test_a_right_function_passes_without_the_inputs_at_which_a_kernel_failed(gradcli: Run, rows: Path) -> None:
-    ended = gradcli("check", "rows:Rows", *INPUTS, "--format", "json")
+    ended = gradcli("check", "rows:Rows", *INPUTS, "--format", "json", imports="torch")
     (case,) = json.loads(ended.stdout)["cases"]
     assert (ended.returncode, case["verdict"]) == (0, "passed"), ended.stderr
     assert any(f"its process {NO_LONGER_RUN}" in note for note in case["notes"])
 
 
 def test_a_wrong_one_fails(gradcli: Run, rows: Path) -> None:
-    ended = gradcli("check", "rows:Overwrites", *INPUTS, "--format", "json")
+    ended = gradcli("check", "rows:Overwrites", *INPUTS, "--format", "json", imports="torch")
     (case,) = json.loads(ended.stdout)["cases"]
     assert (ended.returncode, case["verdict"]) == (1, "failed"), ended.stderr
     assert [finding["input"] for finding in case["findings"]] == ["w"]
@@ -94,7 +94,7 @@ def test_a_wrong_one_fails(gradcli: Run, rows: Path) -> None:
 def test_a_kernel_that_fails_at_the_given_inputs_is_an_error_of_that_case_alone(
     gradcli: Run, rows: Path, name: str
 ) -> None:
-    ended = gradcli("check", f"rows:{name}", "rows:Rows", *INPUTS, "-j", "1", "--format", "json")
+    ended = gradcli("check", f"rows:{name}", "rows:Rows", *INPUTS, "-j", "1", "--format", "json", imports="torch")
     beyond, right = json.loads(ended.stdout)["cases"]
     assert (ended.returncode, beyond["verdict"], right["verdict"]) == (3, "error", "passed"), ended.stderr
     assert beyond["error"].startswith("backward raised RuntimeError: CUDA error: device-side assert triggered")

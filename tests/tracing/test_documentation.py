@@ -22,7 +22,7 @@ def test_an_example_prints_what_the_page_shows(tmp_path, command):
     pytest.importorskip("torch", reason="the page's examples are on PyTorch")
     for name in ("train.py", "step.py"):
         (tmp_path / name).write_text(block_after(f"file: {name}"), encoding="utf-8")
-    done = warm.run_for_text(tuple(command.split()), tmp_path)
+    done = warm.run_for_text(tuple(command.split()), tmp_path, imports="torch")
     assert done.returncode == 0, done.stderr
     assert block_after(f"output: gradcli {command}") in done.stdout
 
