@@ -17,7 +17,7 @@ from tests.programs.suite_of_sixty import MISTAKES, PER_MISTAKE, RIGHT, write_su
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/reporters/data"
-LONGEST = 12.0
+LONGEST = 6.0
 ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 """pytest without the other plugins that are installed."""
 Cases = dict[str, list[object]]
@@ -57,10 +57,10 @@ def alone(run: Command, folder: Path) -> Cases:
 
 @pytest.fixture(scope="module")
 def limit(alone: Cases, folder: Path) -> str:
-    """Seconds after which the case that hangs is ended: far more than any other case took here."""
+    """Seconds after which the case that hangs is ended: eight times what any other case took here."""
     cases = json.loads((folder / "r.json").read_text())["cases"]
     slowest = max(case["seconds"] for case in cases if case["verdict"] != "error")
-    return f"{min(LONGEST, max(2.0, 30 * slowest)):.1f}"
+    return f"{min(LONGEST, max(2.0, 8 * slowest)):.1f}"
 
 
 def essence(text: str) -> Cases:
