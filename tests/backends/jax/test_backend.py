@@ -274,3 +274,24 @@ def test_swapping_back_a_product_needs_no_framework_state():
     first, second = subject.backward_twice([np.ones((2, 3))])
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_the_users_filter_of_tracebacks_is_as_it_was():
+    filters = []
+
+    def square(x):
+        filters.append(jax.config.jax_traceback_filtering)
+        if x.shape != (3, 3):
+            raise ValueError("three by three")
+        return x * x
+
+    function = jax.custom_vjp(square)
+    function.defvjp(lambda x: (square(x), x), lambda x, g: (2 * x * g,))
+    before = jax.config.jax_traceback_filtering
+    jax.config.update("jax_traceback_filtering", "tracebackhide")
+    try:
+        assert gradcli.check(function, order=1).cases[0].verdict is Verdict.PASSED
+        assert jax.config.jax_traceback_filtering == "tracebackhide"
+    finally:
+        jax.config.update("jax_traceback_filtering", before)
+    assert set(filters) == {"off", "tracebackhide"}, "off in the search for inputs alone"
