@@ -172,3 +172,29 @@ def test_some_entries_are_ignored_where_an_argument_says_which(ns: Any, given: d
     assert case.verdict is (Verdict.PASSED if twin == "right" else Verdict.FAILED), case.notes
     if twin == "wrong":
         assert "with ignore_index=2" in case.findings[0].message
+
+
+def windowed(ns: Any, twin: str) -> Any:
+    class WindowedMean(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, width: int = 3) -> Any:
+            ctx.width, ctx.n = width, x.shape[-1]
+            return sum(x[..., i : ctx.n - width + 1 + i] for i in range(width)) / width
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            if twin == "raises" and ctx.width != 3:
+                raise NotImplementedError(ctx.width)
+            found = ns.zeros((*g.shape[:-1], ctx.n), dtype=g.dtype)
+            for i in range(ctx.width):
+                found[..., i : ctx.n - ctx.width + 1 + i] += g
+            return found / (3 if twin == "wrong" else ctx.width), None
+
+    return WindowedMean
+
+
+@pytest.mark.parametrize("twin", ["right", "wrong", "raises"])
+def test_a_number_that_changes_the_outputs_shape_is_tried_too(ns: Any, twin: str) -> None:
+    (case,) = gradcli.check(windowed(ns, twin), order=1).cases
+    assert case.verdict is (Verdict.FAILED if twin == "wrong" else Verdict.PASSED), case
+    assert twin != "wrong" or any("width=4 (given: 3)" in note for note in (*case.notes, str(case)))
