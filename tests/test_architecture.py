@@ -49,6 +49,7 @@ HOMES = {
     "jax": {
         "backends/jax/backend.py",
         "backends/jax/compilations.py",
+        "backends/jax/configuration.py",
         "backends/jax/custom_rules.py",
         "backends/jax/pairs.py",
         "backends/jax/steps.py",

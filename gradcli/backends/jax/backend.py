@@ -20,6 +20,7 @@ from gradcli.backends.attribution import users_frames
 from gradcli.backends.base import Subject
 from gradcli.backends.guard import users_code
 from gradcli.backends.jax.compilations import compilations_reused
+from gradcli.backends.jax.configuration import in_64_bits, whole_tracebacks
 from gradcli.backends.jax.iterations import trips_of
 from gradcli.backends.jax.pairs import joined
 from gradcli.backends.jax.rejected_gradients import is_of_a_number, lacks_a_sum
@@ -93,34 +94,6 @@ class JaxFramework(Framework):
 
     def restore_generators(self, states: object) -> None:
         """Nothing to restore."""
-
-
-@contextlib.contextmanager
-def whole_tracebacks() -> Iterator[None]:
-    """A context in which JAX leaves its own frames in tracebacks.
-
-    To remove them it compares the paths of all frames: 20 ms for each exception, and the search for inputs, which makes
-    hundreds, took twice as long. The frames of the user's code are told by their files in any case.
-    """
-    import jax
-
-    before = jax.config.jax_traceback_filtering
-    jax.config.update("jax_traceback_filtering", "off")
-    try:
-        yield
-    finally:
-        jax.config.update("jax_traceback_filtering", before)
-
-
-def in_64_bits() -> AbstractContextManager[None]:
-    """A context with 64-bit numbers for this thread alone; the user's own setting is untouched."""
-    import jax
-
-    if "enable_x64" in dir(jax):  # from 0.8 on; before, in jax.experimental
-        return jax.enable_x64(True)  # type: ignore[no-any-return]  # JAX is not followed by the type checker
-    import jax.experimental
-
-    return jax.experimental.enable_x64()  # type: ignore[no-any-return]  # as above
 
 
 @final

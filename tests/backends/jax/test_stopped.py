@@ -8,7 +8,7 @@ from gradcli.verdict import Verdict
 
 jax = pytest.importorskip("jax", reason="the jax backend needs JAX")
 
-from gradcli.backends.jax.backend import in_64_bits  # noqa: E402 - needs JAX, which may be absent
+from gradcli.backends.jax.configuration import in_64_bits  # noqa: E402 - needs JAX, which may be absent
 from gradcli.backends.jax.iterations import trips_of  # noqa: E402 - as above
 
 PROGRAM = """
