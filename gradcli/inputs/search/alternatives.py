@@ -31,7 +31,7 @@ def alternatives_of(
 ) -> tuple[tuple[InputSpec, ...], ...]:
     """The alternatives to `guess` that forward accepts, and backward too if a default was not meant to be changed."""
     accepted: list[tuple[InputSpec, ...]] = []
-    modes = (mode for mode in _other_modes(trials, guess) if runs_backward(mode))
+    modes = (mode for mode in _other_modes(trials, hints, guess) if runs_backward(mode))
     for candidate in itertools.chain(_candidates(trials, hints, guess, attempted), modes):
         if len(accepted) == MAX_ALTERNATIVES or trials.exhausted:
             break
@@ -40,14 +40,19 @@ def alternatives_of(
     return tuple(accepted)
 
 
-def _other_modes(trials: Trials, guess: Guess) -> Iterator[Guess]:
-    """The other value of every flag that was left out, and the first axis where another is the default."""
+def _other_modes(trials: Trials, hints: SourceHints, guess: Guess) -> Iterator[Guess]:
+    """The other value of every flag that was left out, the other words that forward compares a word with, and the
+    first axis where another is the default.
+    """
     for index, choice in enumerate(guess.skeleton):
         default, name = trials.slots[index].parameter.default, trials.slots[index].name.lower()
         if choice == OMITTED and isinstance(default, bool) and name not in _RISKY_FLAGS:
             yield _with_value(guess, index, not default)
         if choice == OMITTED and type(default) is int and default in (-1, 1) and name in _AXIS_NAMES:
             yield _with_value(guess, index, 0)
+        if choice == OMITTED and isinstance(default, str):
+            words = hints.words_of(trials.slots[index].name)
+            yield from (_with_value(guess, index, word) for word in words if word != default)
 
 
 def _candidates(
@@ -73,7 +78,7 @@ def _candidates(
     if hints.minds_complex and all(choice.kind != "complex" for choice in guess.skeleton):
         yield _complex(guess, attempted)
     if hints.undoes_broadcasting:
-        yield from _broadcast(guess)
+        yield from _broadcast(trials, guess)
 
 
 def _without(guess: Guess, indices: Sequence[int]) -> Guess:
@@ -102,8 +107,11 @@ def _with_complex(guess: Guess, slots: Sequence[int]) -> Guess:
     return replace(guess, skeleton=tuple(skeleton))
 
 
-def _broadcast(guess: Guess) -> Iterator[Guess]:
+def _broadcast(trials: Trials, guess: Guess) -> Iterator[Guess]:
+    """The guess with a size of 1 in one tensor, where forward reads that as the same entries repeated."""
     floats = [index for index, choice in enumerate(guess.skeleton) if choice.kind == "float" and choice.rank]
     for index in floats[1:]:
         shape = guess.shapes[index]
-        yield replace(guess, shapes={**guess.shapes, index: (1, *shape[1:])})
+        narrow = replace(guess, shapes={**guess.shapes, index: (1, *shape[1:])})
+        if trials.repeats(narrow, index, shape[0]):
+            yield narrow

@@ -4,6 +4,7 @@ Forward alone is often laxer than the whole Function: scores of queries against 
 diagonal. What a backward returned and the framework refuses is a mistake that the check must show: the inputs stay.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -74,6 +75,25 @@ def with_tensor(guess: Guess, slots: Sequence[Slot], message: str) -> Guess | No
         return None
     skeleton = (*guess.skeleton[:position], fitting[0], *guess.skeleton[position + 1 :])
     return replace(guess, skeleton=skeleton, shapes={**guess.shapes, position: refusal[0]})
+
+
+def as_vector(guess: Guess, slots: Sequence[Slot], message: str) -> Guess | None:
+    """The guess with a vector for a tensor whose gradient was rejected because it is a vector of as many entries.
+
+    `scale.view(1, c, 1)` takes a matrix of c entries, where a vector is meant. Not for the first tensor, which is the
+    input itself: a flattened gradient of that is a mistake to be seen.
+    """
+    refusal, position = refused_gradient(message), refused_position(message)
+    if refusal is None or position is None or position not in guess.shapes or position == min(guess.shapes):
+        return None
+    got, wanted = refusal
+    if len(got) != 1 or len(wanted) < 2 or math.prod(wanted) != got[0] or not guess.skeleton[position].is_free:
+        return None
+    vectors = [c for _, c in slots[position].choices if c.kind == guess.skeleton[position].kind and c.rank == 1]
+    if not vectors:
+        return None
+    skeleton = (*guess.skeleton[:position], vectors[0], *guess.skeleton[position + 1 :])
+    return replace(guess, skeleton=skeleton, shapes={**guess.shapes, position: got})
 
 
 def squared(guess: Guess, attempted: Callable[[Guess], Trial], judge: Callable[[Guess], object | None]) -> Guess | None:

@@ -12,6 +12,7 @@ from gradcli.cases import Argument, InputSpec
 from gradcli.inputs.search.argument_names import PARAMETER_NAMES
 from gradcli.inputs.search.backward_inputs import (
     as_returned,
+    as_vector,
     exchanges,
     merged,
     narrowed,
@@ -20,7 +21,7 @@ from gradcli.inputs.search.backward_inputs import (
     with_complex,
     with_tensor,
 )
-from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
+from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton, Slot
 from gradcli.inputs.search.choice import (
     DEGENERATE,
     RAISING_BACKWARD,
@@ -43,6 +44,7 @@ from gradcli.inputs.search.unification import Solution, Unifier
 from gradcli.targets import Trial
 
 Attempt = Callable[[Sequence[Argument]], Trial]
+Change = Callable[[Guess, Sequence[Slot], str], Guess | None]
 MORE_SKELETONS, ENOUGH_SOLUTIONS = 24, 8
 IDLE_NUMBER_BONUS = 4.0
 """An argument that changes no output may be a number that only backward uses: tried after a few other sizes."""
@@ -89,7 +91,7 @@ class BestFirstSearch:
         self._try_as_backward_asks()
         self._try_less_likely()
         chosen = chosen_among(self._found)
-        self.is_degenerate = chosen.plain_score >= DEGENERATE
+        self.is_degenerate = chosen.is_degenerate
         likeliest = overruled_by(chosen, self._found)
         if likeliest is not None:
             self.overruled = self._trials.specs(likeliest.solution.guess)
@@ -192,6 +194,8 @@ class BestFirstSearch:
             self._found.append(Accepted(plain_score=self._score(whole), penalty=0.0, solution=whole))
         if penalty >= RAISING_BACKWARD and (whole := self._with_tensors(solution.guess)) is not None:
             self._found.append(Accepted(plain_score=self._score(whole), penalty=0.0, solution=whole))
+        if penalty >= RAISING_BACKWARD and (whole := self._with_vectors(solution.guess)) is not None:
+            self._found.append(Accepted(plain_score=self._score(whole), penalty=0.0, solution=whole))
         plain, narrow = self._score(solution), self._narrowed(solution)
         if narrow is not None:
             cost, left = plain + cost_of_narrowing(narrow.guess), self._backward_penalty(narrow.guess)
@@ -219,8 +223,16 @@ class BestFirstSearch:
 
     def _with_tensors(self, guess: Guess) -> Solution | None:
         """The guess with tensors for the numbers that backward returns arrays for, where backward fits then."""
+        return self._changed_by(with_tensor, guess)
+
+    def _with_vectors(self, guess: Guess) -> Solution | None:
+        """The guess with vectors for the tensors that backward returns vectors for, where backward fits then."""
+        return self._changed_by(as_vector, guess)
+
+    def _changed_by(self, change: Change, guess: Guess) -> Solution | None:
+        """The guess changed as often as backward's error asks for it, where backward fits then."""
         for _ in guess.skeleton:
-            found = with_tensor(guess, self._trials.slots, str(self.attempted(guess).backward_error))
+            found = change(guess, self._trials.slots, str(self.attempted(guess).backward_error))
             if found is None or self._trials.judge(found) is not None:
                 return None
             guess = found
@@ -249,7 +261,7 @@ class BestFirstSearch:
         mistake to be seen at the likeliest inputs, and no reason for this.
         """
         likeliest = min(self._found, key=lambda each: each.plain_score)
-        if any(each.fits and each.plain_score < DEGENERATE for each in self._found):
+        if any(each.fits and not each.is_degenerate for each in self._found):
             return
         if refused_gradient(str(self.attempted(likeliest.solution.guess).backward_error)) is not None:
             return

@@ -40,6 +40,11 @@ class Accepted:
         return self.plain_score + self.penalty
 
     @property
+    def is_degenerate(self) -> bool:
+        """Whether some size is 1."""
+        return is_degenerate(self.solution.guess)
+
+    @property
     def fits(self) -> bool:
         """Whether backward runs, and returns gradients of the inputs' shapes."""
         return self.penalty < RAISING_BACKWARD
@@ -53,7 +58,7 @@ def chosen_among(found: Sequence[Accepted]) -> Accepted:
     """
     likeliest = min(found, key=lambda each: each.plain_score)
     alike = [each for each in found if each.fits and _differentiable(each) >= _differentiable(likeliest)]
-    usable = [each for each in alike if each.plain_score < DEGENERATE]
+    usable = [each for each in alike if not each.is_degenerate]
     best = usable if usable and not likeliest.fits else found
     return min(best, key=lambda each: each.score)
 

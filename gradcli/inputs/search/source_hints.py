@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.frozen import dataclass
+from gradcli.inputs.search.argument_names import PARAMETER_NAMES
 
 _IMAGES = r"conv2d|pool2d|conv_transpose2d|interpolate|grid_sample|unfold\(|\b[bBnN], ?[cC], ?[hH], ?[wW]\b"
 _SEQUENCES = r"conv1d|bmm\(|baddbmm|pool1d"
@@ -16,6 +17,8 @@ _INDEXING = rf"(?:{_LOOK_UPS})\([^)]*\b{{0}}\b"
 _SUBSCRIPT = r"\[[^\]:]*\b{0}\b[^\]:]*\]|\b{0}\.(?:long|astype\(int)"
 _MASKING = r"(?:where|masked_fill\w*|masked_select)\(\s*~?{0}\b|~{0}\b|\b{0}\.bool\b|\[{0}\] ?="
 _COMPLEX = r"conj\(|complex|\.imag\b|\.real\b|polar\(|\.angle\("
+_REDUCED = r"\.(?:sum|mean|var|std|amax|norm)\((?:dim=|axis=)?[(\[]([\d, ]+)[)\]]"
+_GROUPS = (ast.Tuple, ast.List, ast.Set)
 _UNBROADCAST = r"sum_to_size|unbroadcast|sum_to_shape|sum_to\("
 
 
@@ -39,8 +42,11 @@ class SourceHints:
             bonuses[4] = 1.7
         if re.search(_SEQUENCES, self.forward):
             bonuses[3] = 1.1
-        for match in re.finditer(rf"((?:\w+, ?)+\w+) ?= ?{escaped}\.(?:shape|size\(\))", self.forward):
-            bonuses[match[1].count(",") + 1] = 3.0
+        for match in re.finditer(rf"((?:\w+, ?)+\w+) ?= ?{escaped}\.(?:shape|size\(\))(\[:\d)?", self.forward):
+            # What is cut from a shape, as in n, c = x.shape[:2], has axes behind it.
+            bonuses[match[1].count(",") + (1 if match[2] is None else 2)] = 3.0
+        if first and (last := max(self._reduced_axes, default=0)) > 1:
+            bonuses.setdefault(last + 1, 2.0)
         if name in self.einsum_letters:
             bonuses[len(self.einsum_letters[name])] = 2.5
         for match in re.finditer(rf"(?<![\w.]){escaped}\[((?:[:\w.]+, ?)*(?:[:\w.]+))\]", self.forward):
@@ -48,13 +54,22 @@ class SourceHints:
             kept = [axis for axis in axes if axis not in ("None", "np.newaxis")]
             if len(kept) < len(axes) and kept and "..." not in kept:
                 # An axis put in last may stand before others that are not written: x[:, None] of points and of numbers.
-                rank = len(kept) + (axes[-1] not in kept and self._reduces_last)
-                bonuses[rank] = 2.5
+                behind = axes[-1] not in kept and self._reduces_last and name not in PARAMETER_NAMES
+                bonuses[len(kept) + behind] = 2.5
         if re.search(rf"(?<!def )\b(?:outer|ger)\([^)]*\b{escaped}\b|\b{escaped}\.(?:outer|ger)\(", self.forward):
             bonuses[1] = 2.0
         if re.search(rf"(?<!def )\b(?:dot)\([^)]*\b{escaped}\b|\b{escaped}\.dot\(", self.forward):
             bonuses[1] = max(bonuses.get(1, 0.0), 0.5)
         return bonuses
+
+    @property
+    def _reduced_axes(self) -> set[int]:
+        """The axes that forward or backward reduces together, as in g.sum((0, 2))."""
+        return {
+            int(axis)
+            for match in re.finditer(_REDUCED, self.forward + self.backward)
+            for axis in re.findall(r"\d+", match[1])
+        }
 
     @property
     def _reduces_last(self) -> bool:
@@ -69,6 +84,21 @@ class SourceHints:
             for letters, operand in zip(match[1].split(","), match[2].split(","), strict=False):
                 found.setdefault(operand.strip(), letters.strip())
         return found
+
+    def words_of(self, name: str) -> tuple[str, ...]:
+        """The strings that forward compares an argument with, as in `reduction == "sum"`."""
+        tree = _tree(self.forward)
+        found: list[ast.expr] = []
+        for node in () if tree is None else ast.walk(tree):
+            if isinstance(node, ast.Compare) and _is_name(node.left, name):
+                found += node.comparators
+            elif isinstance(node, ast.Match) and _is_name(node.subject, name):
+                found += [
+                    each.value for case in node.cases for each in ast.walk(case) if isinstance(each, ast.MatchValue)
+                ]
+        parts = [part for each in found for part in (each.elts if isinstance(each, _GROUPS) else [each])]
+        words = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+        return tuple(dict.fromkeys(words))
 
     def index_bonus(self, name: str) -> float:
         """The reduction of the cost of an index tensor for this argument."""
@@ -95,6 +125,10 @@ class SourceHints:
     def _bonus(self, name: str, patterns: tuple[str, ...]) -> float:
         escaped = re.escape(name)
         return 1.5 if any(re.search(pattern.format(escaped), self.forward) for pattern in patterns) else 0.0
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def read_hints(forward: Callable[..., Any] | None, backward: Callable[..., Any] | None, count: int) -> SourceHints:

@@ -25,6 +25,8 @@ MAX_ELEMENTS = 20_000
 MORE_SAMPLES = (1, 2, 3)
 LARGEST_HELD = 8
 """Sizes of a module's parameters up to this are not used for inputs at first, so that messages tell which is which."""
+_SAME = 1e-9
+"""Relative and absolute."""
 SLIPS = 60
 """A misspelt name, or a call of itself without end, raises the same for all inputs: so many in a row end the search."""
 
@@ -115,6 +117,22 @@ class Trials:
         trial = self._attempt(self.arguments(guess, sample, forced=forced, other=other, other_sample=other_sample))
         self.budget.spend(perf_counter() - began, accepted=trial.ok)
         return trial
+
+    def repeats(self, guess: Guess, index: int, times: int) -> bool:
+        """Whether forward gives the same for a tensor of one entry along its first axis and for that entry repeated.
+
+        The rfft of one number is broadcast by a product as well, but is not that of the number repeated.
+        """
+        whole = [
+            replace(argument, value=np.repeat(argument.value, times, axis=0))
+            if argument.name == self.slots[index].name
+            else argument
+            for argument in self.arguments(guess, 0)
+        ]
+        one, other = self.run(guess, 0), self._attempt(whole)
+        pairs = list(zip(one.outputs, other.outputs, strict=False))
+        same = all(a.shape == b.shape and np.allclose(a, b, rtol=_SAME, atol=_SAME, equal_nan=True) for a, b in pairs)
+        return one.ok and other.ok and same
 
     def arguments(
         self, guess: Guess, sample: int, *, forced: bool = False, other: int | None = None, other_sample: int = 5

@@ -1,0 +1,138 @@
+"""What forward offers beyond the inferred inputs: words that it compares, and sizes of one that it repeats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import gradcli
+from gradcli.inputs.search.source_hints import SourceHints
+from gradcli.verdict import Verdict
+
+
+def poisson_loss(ns: Any, is_right: bool) -> Any:
+    class PoissonLoss(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, log_rate: Any, count: Any, reduction: str = "mean") -> Any:
+            ctx.save_for_backward(log_rate, count)
+            ctx.reduction = reduction
+            loss = log_rate.exp() - count * log_rate
+            if reduction == "none":
+                return loss
+            return loss.mean() if reduction == "mean" else loss.sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            log_rate, count = ctx.saved_tensors
+            if ctx.reduction == "mean" or not is_right:
+                g = g / log_rate.numel()
+            return g * (log_rate.exp() - count), -g * log_rate, None
+
+    return PoissonLoss
+
+
+def scaled(ns: Any, is_right: bool) -> Any:
+    class Scaled(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, by: str = "two") -> Any:
+            ctx.by = by if is_right else "two"
+            match by:
+                case "two":
+                    return 2 * x
+                case "three" | "drei":
+                    return 3 * x
+            raise ValueError(by)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * (2 if ctx.by == "two" else 3), None
+
+    return Scaled
+
+
+def loud(ns: Any, is_right: bool) -> Any:
+    """In its other mode backward raises, which nobody can overlook."""
+
+    class Loud(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, mode: str = "smooth") -> Any:
+            ctx.mode = mode
+            ctx.save_for_backward(x)
+            return x.tanh() if mode in ("smooth", "soft") else x.sign()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            if ctx.mode == "soft":
+                raise NotImplementedError("soft")
+            (x,) = ctx.saved_tensors
+            return g * (1 - x.tanh() ** 2) * (1 if is_right else 1.01), None
+
+    return Loud
+
+
+@pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
+@pytest.mark.parametrize("made", [poisson_loss, scaled, loud])
+def test_the_words_that_forward_compares_are_tried(ns: Any, made: Any, is_right: bool) -> None:
+    (case,) = gradcli.check(made(ns, is_right), order=1).cases
+    assert case.verdict is (Verdict.PASSED if is_right else Verdict.FAILED), case
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("def forward(ctx, x, mode):\n    return x if mode == 'a' else 2 * x", ("a",)),
+        ("def forward(ctx, x, mode):\n    return x if mode != 'a' or mode in {'b', 'c'} else x", ("a", "b", "c")),
+        ("def forward(ctx, x, mode):\n    return x if x == 'a' or mode == 1 or mode is None else x", ()),
+        ("def forward(ctx, x, mode", ()),
+    ],
+)
+def test_words_are_read_from_the_source(source: str, words: tuple[str, ...]) -> None:
+    found = SourceHints(forward=source, backward="", gradients=()).words_of("mode")
+    assert sorted(found) == sorted(words)
+
+
+def filtered(ns: Any) -> Any:
+    """A circular convolution. The rfft of one number has one entry as well, but is no repeated number."""
+
+    class Filtered(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, k: Any) -> Any:
+            fx, fk = ns.fft.rfft(x), ns.fft.rfft(k)
+            ctx.save_for_backward(fx, fk)
+            ctx.n = x.shape[-1]
+            return ns.fft.irfft(fx * fk, n=ctx.n)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            fx, fk = ctx.saved_tensors
+            fg = ns.fft.rfft(g)
+            gk = ns.fft.irfft(fg * fx.conj(), n=ctx.n)
+            return ns.fft.irfft(fg * fk.conj(), n=ctx.n), gk.sum_to_size((*fk.shape[:-1], ctx.n))
+
+    return Filtered
+
+
+def interpolated(ns: Any) -> Any:
+    class Interpolated(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, t: Any) -> Any:
+            ctx.save_for_backward(a, t)
+            return a * t
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            a, t = ctx.saved_tensors
+            gt = (g * a).sum_to_size(t.shape)
+            return (g * t).sum_to_size(a.shape), gt if t.shape == a.shape else 2 * gt
+
+    return Interpolated
+
+
+def test_a_size_of_one_is_a_case_only_where_forward_repeats_it() -> None:
+    torch = pytest.importorskip("torch", reason="the engine has no transforms of Fourier")
+    assert gradcli.check(filtered(torch), order=1).cases[0].verdict is Verdict.PASSED
+
+
+def test_a_size_of_one_that_forward_repeats_is_a_case(ns: Any) -> None:
+    assert gradcli.check(interpolated(ns), order=1).cases[0].verdict is Verdict.FAILED
