@@ -188,9 +188,12 @@ class Facts:
         return False if False in judgements else None if None in judgements else True
 
     def projections(self, place: int, gradients: Sequence[Gradient]) -> tuple[FloatArray, ...] | None:
-        """<gradient, direction> for every slope of `place`, one value a cotangent; None where a gradient is missing."""
+        """<gradient, direction> for every slope of `place`, one value a cotangent; None where a gradient is missing.
+
+        An array of objects counts as missing: a changed backward may return anything.
+        """
         block = self.subject.domain.blocks[place]
-        if any(g is None or g.shape != block.shape for g in gradients):
+        if any(g is None or g.shape != block.shape or g.dtype.kind == "O" for g in gradients):
             return None
         flat = [self._flat(place, g) for g in gradients if g is not None]
         where = self.subject.domain.slices[place]

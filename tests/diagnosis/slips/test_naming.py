@@ -8,7 +8,9 @@ import pytest
 
 from benchmarks.fix.corpus import specimens
 from benchmarks.fix.run import agrees, named
+from gradcli import check
 from gradcli import engine as torch
+from gradcli.backends.numpy.claims import GradientPair
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.slips import trial
 from gradcli.diagnosis.slips.bench import Bench
@@ -225,3 +227,20 @@ def test_hooked_code_that_calls_itself_without_end_is_stopped_and_a_few_levels_a
         with pytest.raises(RecursionError):
             nested(nested, 100)
     assert nested(nested, 100) == 1
+
+
+def test_an_edit_that_makes_backward_return_objects_is_none():
+    """Among the names that fit is that of the module."""
+
+    def leap(q, p, eps):
+        return q + eps * p
+
+    def derivative(q, p, eps, g):
+        of_eps = 0.0
+        of_eps += np.sum(g * q)
+        return g, g * eps, np.asarray(of_eps)
+
+    (case,) = check(GradientPair(function=leap, gradient=derivative)).cases
+    (finding,) = case.findings
+    assert finding.input == "eps"
+    assert "`np.sum(g * p)` belongs" in finding.message
