@@ -76,7 +76,7 @@ def _candidates(
         if isinstance(choice.value, bool) and name not in _RISKY_FLAGS:
             yield _with_value(guess, index, not choice.value)
     if hints.minds_complex and all(choice.kind != "complex" for choice in guess.skeleton):
-        yield _complex(guess, attempted)
+        yield from _complex(guess, attempted)
     if hints.undoes_broadcasting:
         yield from _broadcast(trials, guess)
 
@@ -90,16 +90,24 @@ def _with_value(guess: Guess, index: int, value: object) -> Guess:
     return replace(guess, skeleton=(*guess.skeleton[:index], Choice.of_value(value), *guess.skeleton[index + 1 :]))
 
 
-def _complex(guess: Guess, attempted: Callable[[Guess], Trial]) -> Guess:
-    """The guess with complex tensors; one for which backward returns real numbers beside complex ones stays real."""
+def _complex(guess: Guess, attempted: Callable[[Guess], Trial]) -> Iterator[Guess]:
+    """The guess with complex tensors; one for which backward returns real numbers beside complex ones stays real.
+
+    None where outputs and gradients are all real: a transform of real numbers conjugates inside, as for a convolution.
+    """
     slots = [index for index, choice in enumerate(guess.skeleton) if choice.kind == "float"]
     found = _with_complex(guess, slots)
-    gradients = attempted(found).gradients or ()
+    trial = attempted(found)
+    gradients = trial.gradients or ()
+    returned = [each for each in gradients if each is not None]
+    if returned and all(each.dtype.kind != "c" for each in (*returned, *trial.outputs)):
+        return
     if len(gradients) != len(slots):
-        return found
+        yield found
+        return
     pairs = zip(slots, gradients, strict=True)
     kept = [index for index, gradient in pairs if gradient is None or gradient.dtype.kind == "c"]
-    return _with_complex(guess, kept) if kept else found
+    yield _with_complex(guess, kept) if kept else found
 
 
 def _with_complex(guess: Guess, slots: Sequence[int]) -> Guess:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gradcli
+from gradcli.backends.numpy.claims import GradientPair
 from gradcli.inputs.search.source_hints import SourceHints
 from gradcli.verdict import Verdict
 
@@ -136,3 +138,30 @@ def test_a_size_of_one_is_a_case_only_where_forward_repeats_it() -> None:
 
 def test_a_size_of_one_that_forward_repeats_is_a_case(ns: Any) -> None:
     assert gradcli.check(interpolated(ns), order=1).cases[0].verdict is Verdict.FAILED
+
+
+def convolved(x: Any, k: Any) -> Any:
+    return np.fft.ifft(np.fft.fft(x) * np.fft.fft(k)).real
+
+
+def modulated(x: Any, k: Any) -> Any:
+    return x * k
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_real_tensors_stay_real_where_only_a_transform_conjugates(factor: int) -> None:
+    def derivative(x: Any, k: Any, g: Any) -> Any:
+        f = np.fft.fft(g)
+        return np.fft.ifft(f * np.fft.fft(k).conj()).real, factor * np.fft.ifft(f * np.fft.fft(x).conj()).real
+
+    (case,) = gradcli.check(GradientPair(function=convolved, gradient=derivative)).cases
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), case
+
+
+@pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
+def test_tensors_become_complex_where_backward_conjugates_them(is_right: bool) -> None:
+    def derivative(x: Any, k: Any, g: Any) -> Any:
+        return g * np.conj(k), g * (np.conj(x) if is_right else x)
+
+    (case,) = gradcli.check(GradientPair(function=modulated, gradient=derivative)).cases
+    assert case.verdict is (Verdict.PASSED if is_right else Verdict.FAILED), case
