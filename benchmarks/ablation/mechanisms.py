@@ -160,7 +160,7 @@ MECHANISMS = [
     Mechanism("screen.survey", "_together", found_none, spares=True),
     Mechanism("screen.long_inputs", "clearly_wrong", found_none, spares=True),
     Mechanism("screen.survey", "as_step_function", argument(2)),
-    Mechanism("screen.with_reference", "_forgive", argument(3)),
+    Mechanism("screen.with_reference", "_explained", found_none),
     Mechanism("screen.with_reference", "_confirmed", NOTHING),
     Mechanism("screen.with_reference", "WitnessComparison.temper", argument(2)),
     Mechanism("course.reference_elsewhere", "certified_elsewhere", found_none),

@@ -349,3 +349,14 @@ def test_a_zero_for_the_rounding_error_of_a_constant_is_right(size: float, outco
         space((6,)),
     )
     assert [block.outcome for block in verify(claim, x, seed=0).blocks] == [outcome]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_entries_that_are_zero_here_are_wrong_at_nearby_points_as_well(seed: int) -> None:
+    """An input that is triangular, of which forward reads one triangle: a claim for the other one is wrong."""
+    x, b = np.array([[1.5, 0, 0], [0.3, 1.2, 0], [-0.7, 0.9, 1.9]]), np.array([0.7, -1.0, 0.4])
+    full = np.kron(np.eye(3), b)
+    right = full * np.tril(np.ones((3, 3))).reshape(-1)
+    for jacobian, expected in ((right, Outcome.AGREES), (full, Outcome.DIFFERS)):
+        claim = FormulaMap(lambda x: np.tril(x.reshape(3, 3)) @ b, lambda _, j=jacobian: j, space((3, 3)), space((3,)))
+        assert [block.outcome for block in verify(claim, x.reshape(-1), seed=seed).blocks] == [expected]

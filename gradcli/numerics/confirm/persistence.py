@@ -356,8 +356,11 @@ def _at_moved_points(
         for amount in MOVES:
             there = site.moved_to(moved(site.rng, site.x, scales, amount))
             if there is not None and np.isfinite(there.outputs[np.isfinite(site.outputs)]).all():
-                reading = there.probe(places, first.focus.at(there.scales))
-                yield there.judge(reading, input_, output, significance)
+                own = there.judge(there.probe(places, first.focus.at(there.scales)), input_, output, significance)
+                if own.impression is not Impression.DIFFERS or _lasting(own, latest):
+                    yield own
+                else:  # an entry of zero has a scale of its own there, as small as the move, and so has its error
+                    yield there.judge(there.probe(places, first.focus), input_, output, significance)
 
     impressions: list[Impression] = []
     for judgement in judged(site.scales):
