@@ -20,7 +20,7 @@ from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.floats import TINY, Indices, Matrix
-from gradcli.numerics.maps.sizes import CERTIFIED, COARSE, FINEST
+from gradcli.numerics.maps.sizes import CERTIFIED, COARSE
 from gradcli.numerics.maps.space import Block, Space, Vector
 from gradcli.numerics.maps.vector_map import Effort, VectorMap
 from gradcli.numerics.outcome import BlockOutcome, Outcome, Pair, Table
@@ -85,8 +85,6 @@ def doubtful_rows(site: Site, pair: Pair, reading: Reading) -> Doubtful:
     with np.errstate(all="ignore"):
         missed, allowed = np.abs(slopes - claimed), COARSE * np.minimum(sizes, np.abs(claimed))
         small = (sizes < sizes.max() / UNBALANCED) & (missed > np.maximum(allowed, CERTIFIED * np.abs(slopes)))
-        # sin(π) is 1e-16 in float64: a claim of zero is right there, and the slope is that of rounding in a constant.
-        small &= (sizes > 0) | (np.abs(slopes) > FINEST * sizes.max())
     if not small.any() or format_at(own, pair[1]) is not None or iterates(own):
         return NONE
     rows = np.flatnonzero(small)
