@@ -130,9 +130,10 @@ class Trials:
             for argument in self.arguments(guess, 0)
         ]
         one, other = self.run(guess, 0), self._attempt(whole)
-        pairs = list(zip(one.outputs, other.outputs, strict=False))
-        same = all(a.shape == b.shape and np.allclose(a, b, rtol=_SAME, atol=_SAME, equal_nan=True) for a, b in pairs)
-        return one.ok and other.ok and same
+        if not (one.ok and other.ok) or len(one.outputs) != len(other.outputs):
+            return False
+        pairs = zip(one.outputs, other.outputs, strict=True)
+        return all(a.shape == b.shape and np.allclose(a, b, rtol=_SAME, atol=_SAME, equal_nan=True) for a, b in pairs)
 
     def arguments(
         self, guess: Guess, sample: int, *, forced: bool = False, other: int | None = None, other_sample: int = 5
