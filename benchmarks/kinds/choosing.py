@@ -275,5 +275,7 @@ for name, make in ELSEWHERE.items():
             return case(target, order=1) if inferred else case(target, leaf(ns, x), order=1)
 
         build.__name__ = f"{name}{', inferred' if inferred else ', given'}"
-        hidden = name not in ("cube root of negative numbers",)
-        member("11", wrong="failed" if inferred else "passed: wrong" if hidden else "passed")(build)
+        said = "failed" if inferred else "passed" if name == "cube root of negative numbers" else "passed: wrong"
+        if name in ("overflow of a sigmoid", "log cosh of large numbers"):
+            said = "passed: overflows"  # NaN at 800, where many a formula in use overflows as well
+        member("11", wrong=said)(build)

@@ -20,7 +20,7 @@ from gradcli.checks.other_points.points import (
     is_drawn,
     other_points,
 )
-from gradcli.checks.other_points.proof import note_of, simplest, wrong_at
+from gradcli.checks.other_points.proof import note_of, overflow_note, simplest, wrong_at
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
@@ -73,7 +73,7 @@ class OtherInputsCheck(Check):
             return
         all_bounds = all_bounds_of(subject.arguments, subject.active)
         drawn = {place: bounds for place, bounds in all_bounds.items() if is_drawn(subject.arguments[place])}
-        compared = False
+        compared, overflow = False, None
         for part in ([drawn] if drawn else []) + ([all_bounds] if all_bounds != drawn else []):
             sweep = _Sweep(situation, witness, part)
             for found in sweep.doubtful():
@@ -82,8 +82,9 @@ class OtherInputsCheck(Check):
                 if evidence:
                     return
             compared = compared or sweep.compared
-        if compared:
-            yield self.passed()
+            overflow = overflow or sweep.overflow
+        if compared or overflow is not None:
+            yield self.passed(*([] if overflow is None else [overflow_note(subject, *overflow)]))
 
     def _judged(self, situation: Situation, found: "Comparison", *, counts: bool) -> list[Evidence]:
         """What is wrong at one of the other inputs: failures where they count, else a note; nothing if it is right."""
@@ -128,10 +129,15 @@ class OtherInputsCheck(Check):
 
 @final
 class _Sweep:
-    """Gradient and reference at other values of some inputs; `compared` says whether any point could be compared."""
+    """Gradient and reference at other values of some inputs.
+
+    `compared` says whether any point could be compared; `overflow` holds large inputs at which backward's gradient is
+    not finite although value and reference are, and that gradient.
+    """
 
     def __init__(self, situation: Situation, witness: VectorMap | None, all_bounds: Mapping[int, Bounds]) -> None:
         self.compared = False
+        self.overflow: tuple[Arguments, FloatArray] | None = None
         self._situation, self._witness, self._all_bounds = situation, witness, all_bounds
 
     def doubtful(self) -> Iterator["Comparison"]:
@@ -141,16 +147,45 @@ class _Sweep:
         asked = 0
         cotangent = subject.codomain.flatten(situation.cotangents(number=1))
         together = combined_point(subject.arguments, self._all_bounds, generator)
-        combined = None if together is None or witness is None else _compared(situation, witness, cotangent, [together])
+        combined = None if together is None or witness is None else self._first_compared(cotangent, [together])
         tried = TOGETHER if combined is not None and not combined.apart(situation) else ()
         self.compared = bool(tried)
         for candidates in other_points(subject.arguments, self._all_bounds, generator, tried):
-            found = _compared(situation, witness, cotangent, candidates)
+            found = self._first_compared(cotangent, candidates)
             self.compared = self.compared or found is not None
             if found is None or asked == ARBITRATED or not found.doubtful(situation):
                 continue
             asked += 1
             yield found
+
+    def _first_compared(self, cotangent: FloatArray, candidates: Iterable[Arguments]) -> "Comparison | None":
+        """Claim and witness at the first of these arguments where they can be compared; None if there are none.
+
+        They cannot be compared if forward refuses the arguments or takes too long, if values or witness are not finite,
+        or if forward's body gives other values than forward. A claim that is not finite is a mistake if the witness is
+        finite, except at large inputs: many a right formula overflows there, so that is only kept as `overflow`.
+        """
+        subject, witness, given = self._situation.subject, self._witness, self._situation.subject.point
+        for arguments in candidates:
+            point = subject.domain.flatten([arguments[i].value for i in subject.active])
+            if not np.any(point != given):
+                continue
+            claimed = _pulled(subject.derivative_map(1), point, cotangent, finite=witness is None)
+            other = None if witness is None or claimed is None else _pulled(witness, point, cotangent)
+            if claimed is None or (witness is not None and (other is None or not _close(claimed[0], other[0]))):
+                continue
+            if not np.isfinite(claimed[1]).all() and bool((np.abs(point) > _OVERFLOWING).any()):
+                self.overflow = self.overflow or (arguments, claimed[1])
+                continue
+            return Comparison(
+                arguments=arguments,
+                point=point,
+                cotangent=cotangent,
+                value=claimed[0],
+                claimed=claimed[1],
+                other=None if other is None else other[1],
+            )
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,36 +278,6 @@ class Comparison:
             if smooth and abs((right + left) / 2 - self.claimed[entry]) > gap[entry] / 4:
                 return True
         return False
-
-
-def _compared(
-    situation: Situation, witness: VectorMap | None, cotangent: FloatArray, candidates: Iterable[Arguments]
-) -> Comparison | None:
-    """Claim and witness at the first of these arguments where they can be compared; None if there are none.
-
-    They cannot be compared if forward refuses the arguments or takes too long, if values or witness are not finite, or
-    if forward's body gives other values than forward. A claim that is not finite is a mistake if the witness is finite,
-    except at large inputs, where backward may overflow.
-    """
-    subject, given = situation.subject, situation.subject.point
-    for arguments in candidates:
-        point = subject.domain.flatten([arguments[i].value for i in subject.active])
-        if not np.any(point != given):
-            continue
-        overflows = witness is None or bool((np.abs(point) > _OVERFLOWING).any())
-        claimed = _pulled(subject.derivative_map(1), point, cotangent, finite=overflows)
-        other = None if witness is None or claimed is None else _pulled(witness, point, cotangent)
-        if claimed is None or (witness is not None and (other is None or not _close(claimed[0], other[0]))):
-            continue
-        return Comparison(
-            arguments=arguments,
-            point=point,
-            cotangent=cotangent,
-            value=claimed[0],
-            claimed=claimed[1],
-            other=None if other is None else other[1],
-        )
-    return None
 
 
 def _close(values: FloatArray, others: FloatArray) -> bool:

@@ -156,6 +156,23 @@ def note_of(arguments: Sequence[Argument], wrong: Wrong, why: str) -> str:
     return f"{what}; this is reported only as a note, not as a failure, because {why}; {advice}"
 
 
+def overflow_note(subject: Subject, arguments: Sequence[Argument], claimed: FloatArray) -> str:
+    """The note on a gradient that is not finite at large inputs, although forward and its derivative are."""
+    space = subject.domain
+    point = space.flatten([arguments[i].value for i in subject.active])
+    bad = np.flatnonzero(~np.isfinite(claimed))
+    coordinate = int(bad[np.argmax(np.abs(point[bad]))])
+    place, value = _entry(space, point, coordinate)
+    flags = _as_flags(arguments)
+    where = f"at inputs that gradcli chose ({place} = {value:.6g})"
+    what = f"backward returns {claimed[coordinate]}, probably because it overflows, where the derivative is finite"
+    advice = f"run with {flags}" if flags else "give such inputs in a spec"
+    return (
+        f"{where}, {what}; this is reported only as a note, because the inputs are that large; to make it a failure, "
+        f"{advice}"
+    )
+
+
 def measured(wrong: Wrong) -> str:
     """The returned and the right value as the end of a sentence; empty if only the whole gradient is known."""
     return "" if wrong.slope is None else f": backward gives {wrong.claimed:.9g}, finite differences give {wrong.slope}"

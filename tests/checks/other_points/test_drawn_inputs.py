@@ -221,3 +221,32 @@ def test_a_loop_over_entries_is_no_iteration(ns):
     result = drawn(function_of(ns, forward, lambda ns, x, g: 2 * x * g), "x=6", samples=1)
     assert result.verdict is Verdict.FAILED
     assert result.findings[0].kind in (FindingKind.WRONG_ENTRIES, FindingKind.WRONG_GRADIENT)
+
+
+OVERFLOWING = {
+    "nan": (
+        lambda ns, x: ns.sigmoid(x),
+        lambda ns, x, g: g * ns.exp(-x) / (1 + ns.exp(-x)) ** 2,
+        lambda ns, x, g: g * ns.sigmoid(x) * ns.sigmoid(-x),
+    ),
+    "inf": (
+        lambda ns, x: ns.abs(x) + ns.exp(-ns.abs(x)),
+        lambda ns, x, g: ns.sign(x) * (g - g / ns.exp(ns.abs(x)) + 0 * ns.exp(ns.abs(x))),
+        lambda ns, x, g: ns.sign(x) * (g - g * ns.exp(-ns.abs(x))),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OVERFLOWING)
+def test_a_backward_that_overflows_at_large_numbers_is_told_in_a_note(ns, name):
+    forward, overflowing, stable = OVERFLOWING[name]
+    result = drawn(function_of(ns, forward, overflowing), "x=3x4", samples=1)
+    assert result.verdict is Verdict.PASSED
+    (note,) = (note for note in result.notes if "probably because it overflows" in note)
+    flags = shlex.split(note.rpartition("run with ")[2])
+    given = CheckSpec(target="a:B", inputs=(parse_input(flags[1]),), inputs_from=InputsFrom.FLAGS)
+    failing = check_object(function_of(ns, forward, overflowing), case_of(given, Settings(order=1, samples=1)))
+    assert [found.kind for found in failing.findings][:1] == [FindingKind.NON_FINITE_GRADIENT]
+    calm = drawn(function_of(ns, forward, stable), "x=3x4", samples=1)
+    assert calm.verdict is Verdict.PASSED
+    assert not any("overflows" in note for note in calm.notes)
