@@ -166,10 +166,22 @@ def _gradients(backward: str, count: int) -> tuple[bool | None, ...]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Return) or node.value is None:
             continue
-        returned = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-        if any(isinstance(each, ast.Starred) for each in returned) or (len(returned) == 1 < count):
-            continue
-        for position, each in enumerate(returned[:count]):
-            is_none = isinstance(each, ast.Constant) and each.value is None
-            found[position] = bool(found[position]) if is_none else True
+        for value in _assigned(tree, node.value.id) if isinstance(node.value, ast.Name) else [node.value]:
+            returned = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
+            if any(isinstance(each, ast.Starred) for each in returned) or (len(returned) == 1 < count):
+                continue
+            for position, each in enumerate(returned[:count]):
+                is_none = isinstance(each, ast.Constant) and each.value is None
+                found[position] = bool(found[position]) if is_none else True
     return tuple(found)
+
+
+def _assigned(tree: ast.Module, name: str) -> list[ast.expr]:
+    """The tuples and lists that a name is assigned, as in `grads = gx, gw`."""
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Tuple | ast.List)
+        and any(_is_name(target, name) for target in node.targets)
+    ]
