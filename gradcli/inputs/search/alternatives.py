@@ -40,6 +40,24 @@ def alternatives_of(
     return tuple(accepted)
 
 
+def with_a_slope(trials: Trials, hints: SourceHints, guess: Guess, attempted: Callable[[Guess], Trial]) -> Guess:
+    """The guess, or the same with complex tensors, where backward provides for those and forward is flat at real ones.
+
+    z / |z| and the angle of z are piecewise constant on the real line.
+    """
+    if not _takes_complex(hints, guess) or not trials.is_flat(guess):
+        return guess
+    for candidate in _complex(guess, attempted):
+        if trials.judge(candidate) is None and not trials.is_flat(candidate):
+            return candidate
+    return guess
+
+
+def _takes_complex(hints: SourceHints, guess: Guess) -> bool:
+    """Whether backward provides for complex tensors, and the guess has none."""
+    return hints.minds_complex and all(choice.kind != "complex" for choice in guess.skeleton)
+
+
 def _other_modes(trials: Trials, hints: SourceHints, guess: Guess) -> Iterator[Guess]:
     """The other value of every flag that was left out, the other words that forward compares a word with, and the
     first axis where another is the default.
@@ -75,7 +93,7 @@ def _candidates(
             yield _with_value(guess, index, 0)
         if isinstance(choice.value, bool) and name not in _RISKY_FLAGS:
             yield _with_value(guess, index, not choice.value)
-    if hints.minds_complex and all(choice.kind != "complex" for choice in guess.skeleton):
+    if _takes_complex(hints, guess):
         yield from _complex(guess, attempted)
     if hints.undoes_broadcasting:
         yield from _broadcast(trials, guess)

@@ -58,10 +58,12 @@ def as_returned(guess: Guess, message: str) -> Guess | None:
     return replace(guess, shapes={**guess.shapes, slots[0]: refusal[0]})
 
 
-def with_complex(guess: Guess, message: str) -> Iterator[Guess]:
+def with_complex(guess: Guess, slots: Sequence[Slot], message: str) -> Iterator[Guess]:
     """The guess with one real tensor complex, where the framework rejected a complex gradient of a real input."""
     for slot in _floats(guess) if refused_complex(message) else ():
         choice = replace(guess.skeleton[slot], kind="complex")
+        if choice not in [known for _, known in slots[slot].choices]:  # no complex images, say
+            continue
         yield replace(guess, skeleton=(*guess.skeleton[:slot], choice, *guess.skeleton[slot + 1 :]))
 
 

@@ -216,7 +216,7 @@ class BestFirstSearch:
 
     def _complex(self, guess: Guess) -> Solution | None:
         """The guess with one tensor complex, where backward returns a complex gradient for a real one and fits then."""
-        for each in with_complex(guess, str(self.attempted(guess).backward_error)):
+        for each in with_complex(guess, self._trials.slots, str(self.attempted(guess).backward_error)):
             if self._trials.judge(each) is None and self._backward_penalty(each) == 0:
                 return settled(self._unifier(each.skeleton), each)
         return None

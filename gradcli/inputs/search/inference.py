@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gradcli.cases import InputSpec
 from gradcli.errors import InputsNotFoundError
 from gradcli.frozen import dataclass
-from gradcli.inputs.search.alternatives import alternatives_of
+from gradcli.inputs.search.alternatives import alternatives_of, with_a_slope
 from gradcli.inputs.search.best_first import Attempt, BestFirstSearch
 from gradcli.inputs.search.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.search.candidates import Slot
@@ -79,8 +80,9 @@ def infer(
         search = BestFirstSearch(trials, hints, attempt_backward)
         solution = search.run()
         if solution is not None:
-            specs = trials.specs(solution.guess)
             budget.allow(ALTERNATIVE_TRIES)
+            solution = replace(solution, guess=with_a_slope(trials, hints, solution.guess, search.attempted))
+            specs = trials.specs(solution.guess)
             others = (
                 ()
                 if budget.is_slow

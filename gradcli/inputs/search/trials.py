@@ -27,6 +27,8 @@ LARGEST_HELD = 8
 """Sizes of a module's parameters up to this are not used for inputs at first, so that messages tell which is which."""
 _SAME = 1e-9
 """Relative and absolute."""
+_NEARBY = 1e-3
+"""The share of another sample that is added to inputs: a forward that gives the same has no slope."""
 SLIPS = 60
 """A misspelt name, or a call of itself without end, raises the same for all inputs: so many in a row end the search."""
 
@@ -129,11 +131,17 @@ class Trials:
             else argument
             for argument in self.arguments(guess, 0)
         ]
-        one, other = self.run(guess, 0), self._attempt(whole)
-        if not (one.ok and other.ok) or len(one.outputs) != len(other.outputs):
-            return False
-        pairs = zip(one.outputs, other.outputs, strict=True)
-        return all(a.shape == b.shape and np.allclose(a, b, rtol=_SAME, atol=_SAME, equal_nan=True) for a, b in pairs)
+        return _agree(self.run(guess, 0), self._attempt(whole))
+
+    def is_flat(self, guess: Guess) -> bool:
+        """Whether no output changes where the floating tensors change slightly."""
+        moved = [
+            replace(argument, value=argument.value + _NEARBY * drawn.value)
+            if argument.is_tensor and argument.value.dtype.kind in "fc"
+            else argument
+            for argument, drawn in zip(self.arguments(guess, 0), self.arguments(guess, 1), strict=True)
+        ]
+        return _agree(self.run(guess, 0), self._attempt(moved))
 
     def arguments(
         self, guess: Guess, sample: int, *, forced: bool = False, other: int | None = None, other_sample: int = 5
@@ -273,3 +281,11 @@ def _equal(one: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]) -> bool:
     if len(one) != len(other):
         return False
     return all(np.shape(a) == np.shape(b) and np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def _agree(one: Trial, other: Trial) -> bool:
+    """Whether both returned, and the same outputs up to rounding."""
+    if not (one.ok and other.ok) or len(one.outputs) != len(other.outputs):
+        return False
+    pairs = zip(one.outputs, other.outputs, strict=True)
+    return all(a.shape == b.shape and np.allclose(a, b, rtol=_SAME, atol=_SAME, equal_nan=True) for a, b in pairs)

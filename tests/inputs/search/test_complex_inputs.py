@@ -88,3 +88,46 @@ def test_a_numpy_pair_is_checked_with_a_complex_input_beside_a_real_one(factor: 
     result = checked(GradientPair(function=turned, gradient=turned_vjp))
     assert result.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
     assert {f.input for f in result.findings} == (set() if factor == 1 else {"angle"})
+
+
+PHASES = {
+    "z / |z|": (
+        lambda ns, z: z / ns.abs(z),
+        lambda ns, z, g: g / ns.abs(z) - z * ns.real(ns.conj(z) * g) / ns.abs(z) ** 3,
+    ),
+    "angle": (lambda ns, z: ns.angle(z), lambda ns, z, g: g * 1j / ns.conj(z)),
+}
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.001])
+@pytest.mark.parametrize("name", PHASES)
+def test_inputs_are_complex_where_forward_is_flat_at_real_ones(ns: Any, name: str, factor: float) -> None:
+    forward, vjp = PHASES[name]
+
+    class Phase(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, z: Any) -> Any:
+            ctx.save_for_backward(z)
+            return forward(ns, z)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (z,) = ctx.saved_tensors
+            return factor * vjp(ns, z, ns.conj(ns.conj(g)))
+
+    result = checked(Phase)
+    assert seen(result) == {"z": "complex128"}
+    assert result.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+
+
+def test_they_stay_real_where_forward_is_flat_there_too(ns: Any) -> None:
+    class Floor(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return ns.floor(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 0 * ns.conj(g)
+
+    assert seen(checked(Floor)) == {"x": "float64"}
