@@ -23,6 +23,7 @@ from gradcli.inputs.search.backward_inputs import (
 )
 from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton, Slot
 from gradcli.inputs.search.choice import (
+    BROADCAST,
     DEGENERATE,
     RAISING_BACKWARD,
     SQUARE,
@@ -31,7 +32,9 @@ from gradcli.inputs.search.choice import (
     chosen_among,
     cost_of_narrowing,
     is_degenerate,
+    note_on_sums,
     overruled_by,
+    summed_away,
 )
 from gradcli.inputs.search.domains import square_domain
 from gradcli.inputs.search.equal_parts import parts_of
@@ -100,7 +103,7 @@ class BestFirstSearch:
             self.square = () if square is None else self._trials.specs(square)
         optionals = OptionalArguments(self._trials, self._unifier, self.attempted)
         best = self._with_defaults_given(optionals.given(chosen.solution))
-        self.notes = optionals.notes
+        self.notes = (*optionals.notes, *self._notes_on_sums(best.guess))
         self._budget.allow(POLISHING_TRIES)
         smaller = polished(self._trials, best.guess)
         if smaller != best.guess and self._backward_penalty(smaller) > self._backward_penalty(best.guess):
@@ -342,6 +345,7 @@ class BestFirstSearch:
         real = [(choice, shape) for choice, shape in kinds if choice.kind in ("float", "complex")]
         total += sum(SQUARE for _, shape in real if len(set(shape)) < len(shape))
         total += sum(0.7 for slot in guess.shapes if self._looks_elementwise(guess, slot))
+        total += self._broadcast(guess)
         total += sum(0.8 * max(0, choice.rank - real[0][0].rank) for choice, _ in real)
         settled = sum(choice.rank for choice in guess.skeleton if choice.kind == "fixed-tensor")
         total += 0.7 * max(0, len(solution.state.pinned) - settled) + 0.4 * len(guess.domains)
@@ -352,6 +356,16 @@ class BestFirstSearch:
         first = next((shape for shape in guess.shapes.values() if shape), ())
         word = self._trials.slots[slot].name.lower()
         return slot > 0 and word in PARAMETER_NAMES and len(first) > 1 and guess.shapes[slot] == first
+
+    def _notes_on_sums(self, guess: Guess) -> list[str]:
+        """A note where the likeliest inputs have a tensor with axes that backward sums over, and the guess does not."""
+        likeliest = min(self._found, key=lambda each: each.plain_score - self._broadcast(each.solution.guess))
+        specs, slots = self._trials.specs(likeliest.solution.guess), summed_away(likeliest.solution.guess, self._hints)
+        names = [self._trials.slots[slot].name for slot in slots if slot not in summed_away(guess, self._hints)]
+        return [note_on_sums(specs, name) for name in names if specs != self.overruled]
+
+    def _broadcast(self, guess: Guess) -> float:
+        return BROADCAST * len(summed_away(guess, self._hints))
 
     def attempted(self, guess: Guess) -> Trial:
         """Forward and backward on a guess; an empty trial where backward cannot be tried."""

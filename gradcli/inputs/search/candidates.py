@@ -9,6 +9,7 @@ from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
 from gradcli.inputs.search import argument_names
 from gradcli.inputs.search.source_hints import SourceHints
+from gradcli.inputs.search.summed_cotangents import Sum
 from gradcli.targets import Parameter
 
 TENSORS = ("float", "index", "mask", "complex", "number-tensor", "fixed-tensor")
@@ -16,6 +17,8 @@ FIRST_RANK_COSTS = {2: 0.0, 3: 1.0, 1: 1.2, 4: 1.6, 0: 3.5}
 LATER_RANK_COSTS = {2: 0.0, 1: 0.4, 3: 1.0, 4: 1.6, 0: 2.0}
 INDEX_RANK_COSTS = {1: 0.0, 2: 0.3, 3: 1.0, 0: 1.2}
 MASK_RANK_COSTS = {2: 0.0, 1: 0.3, 3: 1.0, 4: 1.5}
+SUMMED_COST = 0.5
+"""Of a single number whose gradient is a sum over all entries: more than a vector, less than `BROADCAST`."""
 INDEX_COST, MASK_COST, COMPLEX_COST, CONSTANT_COST, NUMBER_TENSOR_COST = 2.2, 2.6, 2.9, 2.4, 4.5
 
 
@@ -201,6 +204,8 @@ def _add_tensors(
     }
     if gradient is True and numberlike and word not in ("gamma", "beta", "alpha", "p", "r", "s", "t", "c", "k", "n"):
         ranks[0] = min(ranks[0], 0.3)
+    if position and hints.sum_of(position) is Sum.ALL:
+        ranks[0] = min(ranks[0], SUMMED_COST)
     alone = not (word == "b" and "a" in names) and not (word == "v" and "k" in names)
     if (word in argument_names.VECTOR_NAMES or "bias" in word or re.match(r"b(\d$|_)", word)) and alone:
         ranks[1] = min(ranks[1], -0.1)

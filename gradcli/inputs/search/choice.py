@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
 from gradcli.inputs.search.candidates import Choice, Slot
+from gradcli.inputs.search.source_hints import SourceHints
+from gradcli.inputs.search.summed_cotangents import Sum
 from gradcli.inputs.search.trials import Guess, is_state
 from gradcli.inputs.search.unification import Solution
 
@@ -21,6 +23,8 @@ DEGENERATE = 100.0
 SQUARE = 1.25
 """Added for each tensor with two axes of one size: more than a vector costs beyond a matrix. Where forward takes both,
 as `x @ x` does, the square matrix is the narrower case; it still comes first where backward refuses the vector."""
+BROADCAST = 1.5
+"""Added for a tensor that forward broadcasts with the first one, where its gradient is a sum over those axes."""
 NARROWED, NARROWED_TO_ONE = 0.1, 1.0
 """Added where a tensor became smaller to fit its gradient: sizes of 2 and more come before single entries."""
 _FLOATS = ("float", "complex")
@@ -87,6 +91,24 @@ def is_degenerate(guess: Guess) -> bool:
         return True
     floats = [slot for slot in free if guess.skeleton[slot].kind in _FLOATS]
     return bool(floats) and (not guess.shapes[floats[0]] or all(not guess.shapes[slot] for slot in floats))
+
+
+def summed_away(guess: Guess, hints: SourceHints) -> list[int]:
+    """The tensors with all axes of the first one, or its last ones, whose gradient backward sums over these axes."""
+    first, found = next((shape for shape in guess.shapes.values() if shape), ()), []
+    for slot, own in sorted(guess.shapes.items())[1:]:
+        total = hints.sum_of(slot)
+        if own and (own == first or (total is Sum.ALL and own == first[-len(own) :])) and total is not None:
+            found.append(slot)
+    return found
+
+
+def note_on_sums(specs: Sequence[InputSpec], name: str) -> str:
+    """The note on inputs that are not checked, because backward sums the gradient of `name` over axes that it has."""
+    return (
+        f"forward also accepts {' '.join(spec.as_flag() for spec in specs)}, but the gradient of {name} is a product "
+        f"with a sum over entries of the cotangent, which suggests fewer axes of {name}; these inputs are not checked"
+    )
 
 
 def notes_on(

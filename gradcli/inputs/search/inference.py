@@ -74,7 +74,7 @@ def infer(
     budget = Budget(limit_seconds=limit_seconds)
     failures: list[Trials] = []
     for slots, allowance in _argument_counts(list(slots_of(info, fixed)), budget_tries):
-        hints = read_hints(info.forward, None if info.inner else info.backward, len(slots))
+        hints = read_hints(info.forward, None if info.inner else info.backward, [slot.name for slot in slots])
         trials = Trials(info, attempt, slots, seed=seed, budget=budget)
         budget.allow(allowance)
         search = BestFirstSearch(trials, hints, attempt_backward)

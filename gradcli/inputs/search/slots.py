@@ -46,8 +46,8 @@ def _slots(info: TargetInfo, given: dict[str, InputSpec], extra: Sequence[InputS
             continue
         names = [spec.name for spec in extra] or [f"{parameter.name}[{index}]" for index in range(count)]
         places += [(name, replace(parameter, name=name)) for name in names]
-    hints = read_hints(info.forward, None if info.inner else info.backward, len(places))
     names = [name for name, _ in places]
+    hints = read_hints(info.forward, None if info.inner else info.backward, names)
     found = []
     for position, (name, parameter) in enumerate(places):
         if name in given:

@@ -4,11 +4,12 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.frozen import dataclass
 from gradcli.inputs.search.argument_names import PARAMETER_NAMES
+from gradcli.inputs.search.summed_cotangents import Sum, sums_of
 
 _IMAGES = r"conv2d|pool2d|conv_transpose2d|interpolate|grid_sample|unfold\(|\b[bBnN], ?[cC], ?[hH], ?[wW]\b"
 _SEQUENCES = r"conv1d|bmm\(|baddbmm|pool1d"
@@ -29,6 +30,11 @@ class SourceHints:
     forward: str
     backward: str
     gradients: tuple[bool | None, ...]
+    sums: tuple[Sum | None, ...] = ()
+
+    def sum_of(self, position: int) -> Sum | None:
+        """The sum of the cotangent that is a factor of this argument's gradient."""
+        return self.sums[position] if position < len(self.sums) else None
 
     def gradient_of(self, position: int) -> bool | None:
         """True where some return of backward has a gradient for this argument, False where all have None."""
@@ -131,10 +137,17 @@ def _is_name(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def read_hints(forward: Callable[..., Any] | None, backward: Callable[..., Any] | None, count: int) -> SourceHints:
-    """The hints of a target with `count` arguments; empty ones if there is no source."""
+def read_hints(
+    forward: Callable[..., Any] | None, backward: Callable[..., Any] | None, names: Sequence[str]
+) -> SourceHints:
+    """The hints of a target whose arguments have these names; empty ones if there is no source."""
     text = _source(backward)
-    return SourceHints(forward=_source(forward), backward=text, gradients=_gradients(text, count))
+    return SourceHints(
+        forward=_source(forward),
+        backward=text,
+        gradients=_gradients(text, len(names)),
+        sums=sums_of(_tree(text), names),
+    )
 
 
 def _source(function: Callable[..., Any] | None) -> str:

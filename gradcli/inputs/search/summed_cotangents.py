@@ -1,0 +1,70 @@
+"""Arguments whose gradient is a product with a sum of the cotangent, so that a single number or a vector is meant.
+
+`sign(alpha) * (g * above).sum()` has the shape of alpha, whatever that is: a gradient of the right shape does not show
+that the Function was written for a matrix, although forward takes one by broadcasting.
+"""
+
+import ast
+from collections.abc import Sequence
+from enum import Enum
+
+_NOT_COTANGENTS = frozenset(("ctx", "res", "residual", "residuals", "saved", "self", "cls"))
+
+
+class Sum(Enum):
+    """Over what a gradient is summed: all entries, or some axes, which are then gone."""
+
+    ALL = "all"
+    AXES = "axes"
+
+
+def sums_of(backward: ast.Module | None, parameters: Sequence[str]) -> tuple[Sum | None, ...]:
+    """For each of forward's arguments, the sum of the cotangent that is a factor of its gradient in some return.
+
+    Args:
+        backward: its syntax tree; None where there is no source.
+        parameters: the names of forward's arguments, which a vjp may take beside the cotangent.
+    """
+    function = next((n for n in ast.walk(backward) if isinstance(n, ast.FunctionDef)), None) if backward else None
+    found: list[Sum | None] = [None] * len(parameters)
+    if function is None:
+        return tuple(found)
+    given = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    cotangents = set(given) - set(parameters) - _NOT_COTANGENTS
+    values: dict[str, ast.expr] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            values[node.targets[0].id] = node.value
+    for _ in values:  # names that depend on the cotangent through other names
+        cotangents |= {name for name, value in values.items() if _mentions(value, cotangents)}
+    for node in ast.walk(function):
+        returned = node.value if isinstance(node, ast.Return) else None
+        if isinstance(returned, ast.Name):
+            returned = values.get(returned.id)
+        if isinstance(returned, ast.Tuple | ast.List) and len(returned.elts) <= len(found):
+            for position, each in enumerate(returned.elts):
+                found[position] = found[position] or _sum_in(each, values, cotangents, len(values) + 1)
+    return tuple(found)
+
+
+def _sum_in(value: ast.expr, values: dict[str, ast.expr], cotangents: set[str], deepest: int) -> Sum | None:
+    """The sum of a cotangent among the factors of a product."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult | ast.Div):
+        left = _sum_in(value.left, values, cotangents, deepest)
+        return left or (_sum_in(value.right, values, cotangents, deepest) if isinstance(value.op, ast.Mult) else None)
+    if isinstance(value, ast.UnaryOp):
+        return _sum_in(value.operand, values, cotangents, deepest)
+    if isinstance(value, ast.Name) and deepest:
+        own = values.get(value.id)
+        return None if own is None else _sum_in(own, values, cotangents, deepest - 1)
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or value.func.attr != "sum":
+        return None
+    if not _mentions(value, cotangents) or any(keyword.arg in ("keepdim", "keepdims") for keyword in value.keywords):
+        return None
+    of_module = isinstance(value.func.value, ast.Name) and not _mentions(value.func.value, cotangents)
+    axes = len(value.args) - of_module + len(value.keywords)
+    return Sum.AXES if axes else Sum.ALL
+
+
+def _mentions(value: ast.expr, names: set[str]) -> bool:
+    return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(value))
