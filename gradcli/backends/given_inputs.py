@@ -1,6 +1,5 @@
 """The user's own inputs, and how far from them another point is."""
 
-import math
 from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any, final
@@ -48,12 +47,13 @@ class Home:
             moved = [float(np.max(np.abs(x[inputs] - self.point) / self.scales, initial=0.0)) for x in points]
         return max(moved, default=0.0)
 
-    def to(self, values: Sequence[NDArray[Any]]) -> Distance:
-        """The same for the values of the active inputs; infinite where they have other sizes."""
-        return partial(self._to, values)
+    def to(self, values: Sequence[NDArray[Any]]) -> Distance | None:
+        """The same for the values of the active inputs; None where they have other sizes."""
+        sizes, own = ([np.size(value) for value in each] for each in (values, self._values))
+        return partial(self._to, values) if sizes == own else None
 
     def _to(self, values: Sequence[NDArray[Any]]) -> float:
         flat = [np.asarray(value).reshape(-1) for value in values]
         parts = [part.astype(np.complex128).view(np.float64) if part.dtype.kind == "c" else part for part in flat]
         whole = np.concatenate(parts).astype(np.float64) if parts else np.zeros(0)
-        return self.farthest([whole]) if whole.shape == self.point.shape else math.inf
+        return self.farthest([whole])

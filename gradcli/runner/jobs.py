@@ -12,7 +12,8 @@ from gradcli.cases import InputSpec
 from gradcli.errors import GradcliError, LostDeviceError, TargetImportError, UsageError, UserCodeError
 from gradcli.frozen import dataclass
 from gradcli.runner.process.interrupts import Interrupted
-from gradcli.watchdog.case import Omissions, Watchdog
+from gradcli.watchdog.case import Watchdog
+from gradcli.watchdog.omissions import Omissions
 from gradcli.watchdog.status import StatusReading, new_status
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from time import monotonic
 from traceback import FrameSummary
 from typing import final
@@ -12,7 +11,8 @@ from typing import final
 from gradcli.errors import OverrunError
 from gradcli.frozen import dataclass
 from gradcli.watchdog.alarm import Alarm, cleaning
-from gradcli.watchdog.status import Status, StatusReading
+from gradcli.watchdog.omissions import RESIZED, Omissions
+from gradcli.watchdog.status import Status
 
 OPTIONAL_SECONDS = 60.0
 """What optional work may take in all where no budget is given."""
@@ -52,30 +52,6 @@ class Phase:
     lost: float = 0.0
     strikes: int = 0
     cut: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Omissions:
-    """What a case leaves out because the process of an earlier attempt did not survive it: phases, and calls by number.
-
-    Calls are numbered through the case, which runs the same in each attempt up to the first that is left out. `why`
-    says how the processes ended.
-    """
-
-    phases: frozenset[str] = frozenset()
-    calls: frozenset[int] = frozenset()
-    why: str = ""
-
-    def after(self, status: StatusReading, how: str) -> "Omissions | None":
-        """What the next attempt leaves out after a process that ended as `how` says; None if nothing can help.
-
-        If no call at other inputs was running, an optional phase that ran before may have damaged the process's memory.
-        """
-        why = "; ".join(dict.fromkeys([*filter(None, self.why.split("; ")), how]))
-        if status.call and not status.asked and status.phase not in status.optional:
-            return replace(self, calls=self.calls | {status.call}, why=why)
-        phases = {status.phase} if status.call and not status.asked else status.optional
-        return None if phases <= self.phases else replace(self, phases=self.phases | phases, why=why)
 
 
 @dataclass(slots=True)
@@ -130,6 +106,8 @@ class Watchdog:
         self._quickest: float | None = None
         self._radius = math.inf
         """A call so far from the inputs asked for did not return: none is made there or farther any more."""
+        self._resizes = False
+        """Whether a call at other sizes was made."""
         self._resized = 0
         """How many calls at other sizes did not return."""
 
@@ -249,8 +227,19 @@ class Watchdog:
             self._strike(call, 0.0)
             raise self._refusal(self._not_survived)
         self.stop_if_late()
+        if not call.asked and call.distance is None and not self.phase.searching:
+            self._resize()
         if not call.asked and self._lies_too_far(call):
             raise self._refusal("earlier calls this far from the given inputs did not return")
+
+    def _resize(self) -> None:
+        """A call at other sizes is to be made. Raises OverrunError where an earlier attempt did not survive these."""
+        if RESIZED in self.omissions.phases:
+            raise self._refusal(self._not_survived)
+        if not self._resizes and self._status is not None:
+            self._status.entered(RESIZED, optional=True)
+            self._status.entered(self.phase.name, optional=False)
+        self._resizes = True
 
     def stop_if_late(self) -> None:
         """For work between calls: end it where the phase that runs has had its time.

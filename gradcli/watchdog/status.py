@@ -16,10 +16,10 @@ _OFFSET = 1 << 16
 _CALL = struct.Struct("=qdd?dq?")
 _SUM = struct.Struct("=I")
 """A checksum follows the call: a reader may look while the call is written, and must not believe what it sees then."""
-_TEXTS = 128
+_TEXTS, _LISTS = 128, 512
 _PHASE = _CALL.size + _SUM.size
 _ENTERED = _PHASE + _TEXTS
-_SIZE = _ENTERED + _TEXTS
+_SIZE = _ENTERED + _LISTS
 _IN_BETWEEN = (0, math.inf, 0.0, True, 0.0, 0, False)
 
 
@@ -80,16 +80,16 @@ class Status:
 
     def entered(self, phase: str, *, optional: bool) -> None:
         """Another phase runs."""
-        self._write(_PHASE, phase)
+        self._write(_PHASE, phase, _TEXTS)
         if optional:
             self._entered = f"{self._entered}{phase}\n"
-            self._write(_ENTERED, self._entered)
+            self._write(_ENTERED, self._entered, _LISTS)
 
     def _put(self, call: bytes) -> None:
         self._memory[:_PHASE] = call + _SUM.pack(zlib.crc32(call))
 
-    def _write(self, place: int, text: str) -> None:
-        self._memory[place : place + _TEXTS] = text.encode()[:_TEXTS].ljust(_TEXTS, b"\0")
+    def _write(self, place: int, text: str, size: int) -> None:
+        self._memory[place : place + size] = text.encode()[:size].ljust(size, b"\0")
 
 
 _own: Status | None = None
@@ -118,7 +118,8 @@ def read_status(descriptor: int | None) -> StatusReading:
         _CALL.unpack_from(content) if whole else _IN_BETWEEN
     )
     phase, entered = (
-        content[place : place + _TEXTS].rstrip(b"\0").decode("utf-8", "replace") for place in (_PHASE, _ENTERED)
+        content[place : place + size].rstrip(b"\0").decode("utf-8", "replace")
+        for place, size in ((_PHASE, _TEXTS), (_ENTERED, _LISTS))
     )
     return StatusReading(
         call=call,

@@ -8,8 +8,9 @@ from gradcli.patches import Patch
 from gradcli.results import CheckResult
 from gradcli.runner.arguments.prepare import Prepared
 from gradcli.runner.outcome.proof import CaseCheck, brings_sizes, proof_of, tells_numbers, tells_sizes
-from gradcli.watchdog.case import Omissions, Watchdog
+from gradcli.watchdog.case import Watchdog
 from gradcli.watchdog.limit import DELAY, TimeLimit
+from gradcli.watchdog.omissions import Omissions
 
 PATCHING_SECONDS = 5.0
 """Processor time that the proof of a patch may take; most take less than a tenth of it."""

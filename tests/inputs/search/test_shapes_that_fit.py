@@ -398,20 +398,3 @@ def test_an_overlap_with_a_target_without_gradient_is_checked_at_tensors_of_one_
     result = checked(function_of(ns, dice, vjp))
     assert [spec.shape for spec in result.inputs] == [(3, 4), (3, 4)]
     assert not any("backward fails" in note for note in result.notes)
-
-
-@pytest.mark.parametrize("factor", [1, 1.001])
-def test_an_argument_whose_gradient_is_returned_by_name_is_no_constant_in_jax(factor: float) -> None:
-    """`p` stands for a whole number elsewhere; JAX would drop the gradient of a number."""
-    jax = pytest.importorskip("jax", reason="the jax backend needs JAX")
-    target = jax.custom_vjp(lambda x, p: x * p)
-
-    def backward(kept, g):
-        x, p = kept
-        grads = (g * p, factor * (g * x).sum())
-        return grads  # noqa: RET504 - by name
-
-    target.defvjp(lambda *tensors: (target(*tensors), tensors), backward)
-    result = checked(target)
-    assert [spec.kind for spec in result.inputs] == ["tensor", "tensor"]
-    assert result.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
