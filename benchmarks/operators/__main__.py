@@ -66,7 +66,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("rows", nargs="*", type=Path)
     parser.add_argument("--dtype", default="float64", choices=["float64", "complex128"])
     parser.add_argument("--in-place", action="store_true")
-    parser.add_argument("--ways", default=",".join(WAYS), type=lambda text: text.split(","))
+    parser.add_argument("--ways", type=lambda text: text.split(","))
     parser.add_argument("--samples", default=1, type=int)
     parser.add_argument("--part", default="0/1")
     parser.add_argument("--only", default=[], type=lambda text: text.split(","))
@@ -74,7 +74,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--plants", default=len(PLANTS), type=int, help="planted errors for an operator, in turn")
     parser.add_argument("--limit", default=60.0, type=float)
     parser.add_argument("--append", type=Path)
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.ways is None:  # a plain callable has no backward to plant an error in
+        options.ways = [way for way in WAYS if options.what != "planted" or way != "callable"]
+    return options
 
 
 def _named(entry: Any, names: list[str]) -> bool:

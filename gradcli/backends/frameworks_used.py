@@ -5,6 +5,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, final
 
@@ -75,12 +76,12 @@ def _further(target: Callable[..., Any]) -> tuple[str, ...]:
         owned = {owner_of(value) for value, _ in fresh}
         if found := tuple(name for name in FRAMEWORKS if name in owned):
             return found
-        others = [(value, names) for value, names in fresh if owner_of(value) is None and not _is_pythons(value)]
-        level = [each for value, names in others for each in _references(value, names)]
+        others = [(value, names) for value, names in fresh if owner_of(value) is None and not is_pythons(value)]
+        level = [each for value, names in others for each in references(value, names)]
     return ()
 
 
-def _references(value: object, names: Names) -> Iterator[tuple[object, Names]]:
+def references(value: object, names: Names) -> Iterator[tuple[object, Names]]:
     """What a value refers to, as far as the code that named it asks for these names."""
     if isinstance(value, functools.partial):
         yield from ((part, names) for part in (value.func, *value.args, *value.keywords.values()))
@@ -117,7 +118,7 @@ def _in_object(value: object, names: Names) -> Iterator[tuple[object, Names]]:
     if not isinstance(value, type):
         yield from ((each, names) for each in list(_held(value).values()))
     for each in value.__mro__ if isinstance(value, type) else type(value).__mro__:
-        if not _is_pythons(each):
+        if not is_pythons(each):
             yield from ((v, names) for name, v in list(vars(each).items()) if name in names | _RUN_BY_CALLS)
 
 
@@ -125,12 +126,12 @@ def _held(value: object) -> dict[str, object]:
     """The attributes of an instance, whatever its class makes of looking them up."""
     try:
         held = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return {}
+    except AttributeError:  # it may be a record with slots
+        return {each.name: getattr(value, each.name, None) for each in fields(value)} if is_dataclass(value) else {}
     return held if isinstance(held, dict) else {}
 
 
-def _is_pythons(value: object) -> bool:
+def is_pythons(value: object) -> bool:
     """Whether a module, a class or a function is of the standard library, which refers to no framework."""
     home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
     return isinstance(value, ModuleType | type | FunctionType) and _package(home) in sys.stdlib_module_names

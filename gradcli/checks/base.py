@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray, Gradients, Pass, RawBackward, Subject
+from gradcli.backends.captured_sizes import captured_sizes
 from gradcli.backends.tensor.call_records import OtherCalls
 from gradcli.checks.nondeterminism import VaryingMap
 from gradcli.checks.other_points.calls import disturbing_calls, few_disturbing_calls
@@ -87,13 +88,20 @@ class Situation:
 
     def disturbing(self) -> list[OtherCalls]:
         """Other calls of forward, to be made between forward and backward."""
-        return list(disturbing_calls(self.subject.arguments, dear=self.subject.compiles_shapes))
+        subject = self.subject
+        return list(disturbing_calls(subject.arguments, dear=subject.compiles_shapes, kept=self._kept_sizes()))
+
+    def _kept_sizes(self) -> frozenset[int]:
+        """The sizes that stay in calls at other sizes."""
+        forward = self.subject.info.forward
+        found: frozenset[int] = self.once("captured sizes", lambda: captured_sizes(forward) if forward else frozenset())
+        return found
 
     def _disturbing_once(self) -> Sequence[OtherCalls]:
         """The same for passes that are compared with each other; fewer sets where a call takes long."""
         subject = self.subject
         few = subject.domain.size > LONG and not subject.compiles_shapes
-        return few_disturbing_calls(subject) if few else self.disturbing()
+        return few_disturbing_calls(subject, self._kept_sizes()) if few else self.disturbing()
 
     def constant_cotangents(self) -> list[NDArray[Any]]:
         """Cotangents whose entries are all equal, as those of a sum are; large, so that a clip shows."""

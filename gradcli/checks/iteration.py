@@ -6,6 +6,7 @@ from itertools import accumulate
 from operator import mul
 
 from gradcli.backends.base import Subject
+from gradcli.backends.captured_sizes import captured_sizes
 from gradcli.backends.executed_lines import LineCounts, at_most
 from gradcli.cases import Argument
 from gradcli.checks.other_points.calls import grown_calls
@@ -25,7 +26,7 @@ def iterates(subject: Subject, arguments: Sequence[Argument]) -> bool:
     own = _lines(subject, arguments)
     if own is None or own.longest_loop() < _STEPS:
         return False
-    for grown in grown_calls(arguments):
+    for grown in grown_calls(arguments, captured_sizes(subject.info.forward) if subject.info.forward else frozenset()):
         other = _lines(subject, grown)
         if other is not None:
             return own.longest_loop_shared_with(other) >= _STEPS

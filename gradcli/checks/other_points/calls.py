@@ -13,6 +13,7 @@ from gradcli.cases import Argument
 from gradcli.inputs.domains import interval_of
 
 Arguments = tuple[Argument, ...]
+Sizes = frozenset[int]
 _FACTOR, _SHIFT = 1 + 2.0**-4, 2.0**-6
 _ELSEWHERE = 3.0
 """Moves a magnitude to another power of two."""
@@ -20,7 +21,7 @@ _FEW, _LEAST_ROWS = 1_000, 3
 """A call of few entries has about so many of the largest input, in so many rows at least: it costs next to nothing."""
 
 
-def disturbing_calls(arguments: Sequence[Argument], *, dear: bool) -> Iterator[OtherCalls]:
+def disturbing_calls(arguments: Sequence[Argument], *, dear: bool, kept: Sizes = frozenset()) -> Iterator[OtherCalls]:
     """Calls to make between forward and backward, in three sets.
 
     They differ from the given call, and the sets from each other, in different respects, so that a value that forward
@@ -36,15 +37,16 @@ def disturbing_calls(arguments: Sequence[Argument], *, dear: bool) -> Iterator[O
     Args:
         arguments: the given call.
         dear: whether each other size or number costs a compilation: only the first set is made then.
+        kept: sizes that stay, because forward refers to arrays that have them.
     """
     near = tuple(_with_entries(arguments, _moved))
     yield OtherCalls(bold=_reflected(near), near=near)
     if not dear:
         yield OtherCalls(bold=_rescaled(near), near=near)
-        yield OtherCalls(bold=_resized(near), near=near)
+        yield OtherCalls(bold=_resized(near, kept), near=near)
 
 
-def few_disturbing_calls(subject: Subject) -> list[OtherCalls]:
+def few_disturbing_calls(subject: Subject, kept: Sizes = frozenset()) -> list[OtherCalls]:
     """Two sets in place of three, for inputs of many entries: a call of the given size, and one of few entries.
 
     1. all entries negative, in another order and of another magnitude, numbers and flags;
@@ -53,7 +55,7 @@ def few_disturbing_calls(subject: Subject) -> list[OtherCalls]:
     What forward keeps of the signs, order, magnitude or number of many entries is another thing after one set or both.
     """
     near = tuple(_with_entries(subject.arguments, _moved))
-    return [OtherCalls(bold=_negative(near), near=near), OtherCalls(bold=_few(subject, near), near=near)]
+    return [OtherCalls(bold=_negative(near), near=near), OtherCalls(bold=_few(subject, near, kept), near=near)]
 
 
 def _negative(near: Arguments) -> Iterator[Arguments]:
@@ -66,14 +68,14 @@ def _negative(near: Arguments) -> Iterator[Arguments]:
     yield from _reflected(near)
 
 
-def _few(subject: Subject, near: Arguments) -> Iterator[Arguments]:
+def _few(subject: Subject, near: Arguments, kept: Sizes) -> Iterator[Arguments]:
     size = _size_to_cut(subject)
-    if size is not None:
+    if size is not None and size not in kept:
         count = max(_LEAST_ROWS, _FEW * size // max(a.value.size for a in near if a.is_tensor))
         few = [replace(a, value=a.value[:count]) if a.is_tensor and a.shape[:1] == (size,) else a for a in near]
-        yield from grown_calls(tuple(_with_entries(few, np.abs)))
-    yield from grown_calls(tuple(_with_entries(near, np.abs)))
-    yield from grown_calls(near)
+        yield from grown_calls(tuple(_with_entries(few, np.abs)), kept)
+    yield from grown_calls(tuple(_with_entries(near, np.abs)), kept)
+    yield from grown_calls(near, kept)
 
 
 def _size_to_cut(subject: Subject) -> int | None:
@@ -113,9 +115,9 @@ def _rescaled(near: Arguments) -> Iterator[Arguments]:
     yield tuple(_with_order(_with_entries(near, lambda v: np.abs(v) / _ELSEWHERE), step=1))
 
 
-def _resized(near: Arguments) -> Iterator[Arguments]:
-    yield from grown_calls(tuple(_with_entries(near, lambda v: -np.abs(v))))
-    yield from grown_calls(near)
+def _resized(near: Arguments, kept: Sizes) -> Iterator[Arguments]:
+    yield from grown_calls(tuple(_with_entries(near, lambda v: -np.abs(v))), kept)
+    yield from grown_calls(near, kept)
 
 
 def _with_entries(arguments: Iterable[Argument], change: Callable[[NDArray[Any]], NDArray[Any]]) -> Iterator[Argument]:
@@ -170,16 +172,17 @@ def _with_numbers(arguments: Iterable[Argument]) -> Iterator[Argument]:
             yield replace(a, value=value + 1 if isinstance(value, int) else value * 1.5 + 0.25)
 
 
-def grown_calls(arguments: Sequence[Argument]) -> Iterator[Arguments]:
+def grown_calls(arguments: Sequence[Argument], kept: Sizes = frozenset()) -> Iterator[Arguments]:
     """The arguments with one more entry along every axis, or along axes as long as the first or the last of an input.
 
-    Axes of the same length grow together, since they may have to stay equal. Those of length 1 stay.
+    Axes of the same length grow together, since they may have to stay equal. Those of length 1 stay, and
+    those of lengths that are `kept`.
     """
     shape = next((np.shape(a.value) for a in arguments if a.is_tensor and a.requires_grad), ())
     if not shape or any(a.sparsity is not None for a in arguments):
         return
-    every = {size for a in arguments if a.is_tensor for size in np.shape(a.value)} - {1}
-    for sizes in (every, {shape[0]}, {shape[-1]}):
+    every = {size for a in arguments if a.is_tensor for size in np.shape(a.value)} - {1} - kept
+    for sizes in (every, {shape[0]} - kept, {shape[-1]} - kept):
         if sizes:
             yield tuple(_grown_along(a, sizes) for a in arguments)
 
