@@ -181,3 +181,8 @@ def _is_plain(error: BaseException, message: str) -> bool:
         if is_interrupt(trouble):
             raise
         return False
+
+
+def counted(count: int, noun: str) -> str:
+    """A noun with its number, as messages have it: 1 gradient, 2 gradients."""
+    return f"{count} {noun}{'s' * (count != 1)}"

@@ -18,8 +18,9 @@ class FindingKind(Enum):
         "The returned gradient is c times the numerical one in every entry, within the error bounds, and c is not 1; "
         "the report gives c as `factor`. Or one expression of backward lacks a factor or has a wrong one: with this "
         "expression corrected, the gradient agrees with finite differences of forward, at these inputs and at others.",
-        "Multiply by the missing factor. Where c is 1/k for an argument k, the factor k of the chain rule was left "
-        "out; where c is the size of an axis or 1/size, a sum and a mean were confused.",
+        "Add the missing factor, leave out the extra one, or correct the wrong one: the returned gradient is c times "
+        "the right one. Where c is 1/k for an argument k, the factor k of the chain rule was left out; where c is the "
+        "size of an axis or 1/size, a sum and a mean were confused.",
     )
     WRONG_SIGN = (
         "wrong-sign",
@@ -132,7 +133,8 @@ class FindingKind(Enum):
         "GC115",
         "The returned gradient is the complex conjugate of the right one.",
         "Returned and numerical gradient agree after conjugation.",
-        "For a complex function the gradient is grad_output times the conjugate of the derivative.",
+        "In PyTorch and gradcli.engine, multiply grad_output by the conjugate of the derivative. In JAX and NumPy, use "
+        "the derivative itself.",
     )
     WRONG_GRADIENT = (
         "wrong-gradient",

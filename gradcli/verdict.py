@@ -10,14 +10,14 @@ class Verdict(Enum):
 
     PASSED = (
         "passed",
-        "The gradient that backward returns agrees with finite differences of forward to within their error bound, "
-        "wherever the two were compared.",
+        "Wherever they were compared, the gradient that backward returns agrees with finite differences of forward: "
+        "each difference is within their error bound, or too small to count as an error. No other check failed.",
     )
     FAILED = (
         "failed",
         "The gradient that backward returns differs from finite differences of forward by more than three times "
-        "their error bound, and a second measurement confirms it; or backward breaks a rule that every backward must "
-        "keep.",
+        "their error bound, and a second measurement confirms it; or forward, backward, jvp or the batching rule "
+        "breaks one of the properties that gradcli checks; or --require-resolution was not met.",
     )
     INCONCLUSIVE = (
         "inconclusive",
@@ -26,7 +26,8 @@ class Verdict(Enum):
     )
     ERROR = (
         "error",
-        "The target's own code raised an exception, crashed or ran over its time limit, so there is no verdict.",
+        "The target's own code raised an exception, crashed or ran over its time limit, or gradcli found no inputs "
+        "that forward accepts, so there is no verdict.",
     )
     SKIPPED = ("skipped", "The case or the check was not run; its note says why.")
 

@@ -277,5 +277,5 @@ for name, make in ELSEWHERE.items():
         build.__name__ = f"{name}{', inferred' if inferred else ', given'}"
         said = "failed" if inferred else "passed" if name == "cube root of negative numbers" else "passed: wrong"
         if name in ("overflow of a sigmoid", "log cosh of large numbers"):
-            said = "passed: overflows"  # NaN at 800, where many a formula in use overflows as well
+            said = "passed: overflow"  # NaN at 800, where many a formula in use overflows as well
         member("11", wrong=said)(build)

@@ -38,7 +38,8 @@ class GradientCheck(Check):
 
     name = "gradient"
     sentence = (
-        "the gradient that backward returns agrees with finite differences of forward to within their error bound"
+        "the gradient that backward returns agrees with finite differences of forward: each difference is within their "
+        "error bound, or too small to count as an error"
     )
 
     def run(self, situation: Situation) -> Iterator[Evidence]:

@@ -52,7 +52,7 @@ class ReturnsCheck(Check):
     def _arity(self, situation: Situation, raw: RawBackward) -> Iterator[Evidence]:
         if raw.nested_unlike is not None:
             argument = raw.nested_unlike
-            message = f"backward returns for {argument} a gradient that is not nested like {argument}"
+            message = f"backward returns for {argument} a gradient whose pytree structure is not that of {argument}"
             yield self.failed(FindingKind.WRONG_ARITY, message, input=argument)
             return
         if raw.container is not None:
@@ -105,13 +105,14 @@ class ReturnsCheck(Check):
                 yield self.failed(
                     FindingKind.UNNEEDED_GRADIENT,
                     f"{argument.name} has type {type(argument.value).__name__} and is not a tensor, but backward "
-                    f"returns a {gradient.type_name} for it instead of None",
+                    f"returns a value of type {gradient.type_name} for it instead of None",
                     input=argument.name,
                 )
             elif not gradient.is_tensor:
                 yield self.failed(
                     FindingKind.WRONG_SHAPE,
-                    f"{argument.name}: backward returns a {gradient.type_name} where a tensor or None is expected",
+                    f"{argument.name}: backward returns a value of type {gradient.type_name} where a tensor or None is "
+                    "expected",
                     input=argument.name,
                 )
             elif position in situation.subject.active:

@@ -22,7 +22,8 @@ from gradcli.cli.exits import guarded
 
 _EXIT_CODES = """
 Exit codes: 0 every case passed, 1 a case failed, 2 wrong usage, or a target that cannot be used,
-3 the user's code raised, 4 inconclusive, 5 nothing to check, 70 internal error in gradcli, 130 interrupted.
+3 the user's code raised, crashed or timed out, or no inputs were found, 4 inconclusive, 5 nothing to check,
+70 internal error in gradcli, 130 interrupted.
 """
 
 

@@ -77,7 +77,7 @@ def ignored_part(suspect: Suspect) -> Named | None:
         return (
             FindingKind.MISSING_REDUCTION,
             f"{suspect.name}: backward uses only grad_output[{text}], but the gradient is a sum over {where} of "
-            "the output",
+            "grad_output",
             {},
         )
     return (

@@ -41,7 +41,7 @@ def missing(suspect: Suspect) -> Named | None:
             return (
                 FindingKind.SWAPPED_GRADIENTS if tracked else FindingKind.MISSING_GRADIENT,
                 f"{name} gets no gradient: backward returns {what} for it although it requires one and its numerical "
-                f"gradient is not zero; the gradient of {name} was returned in {argument.name}'s place{untracked}",
+                f"gradient is not zero; its gradient is returned at the position of {argument.name}{untracked}",
                 {"stray": argument.name},
             )
     return (
@@ -86,7 +86,7 @@ def swapped(suspect: Suspect) -> Named | None:
                 lacks += f"; the framework silently sums {got} to {shape}"
         return (
             FindingKind.SWAPPED_GRADIENTS,
-            f"{name}: the gradient of {owner}{form} was returned in {name}'s place{lacks}",
+            f"{name}: backward returns the gradient of {owner}{form} at the position of {name}{lacks}",
             {"stray": name},
         )
     return None

@@ -33,7 +33,7 @@ def write(patch: Patch, *, force: bool) -> None:
     if why is not None:
         raise UsageError(
             f"{patch.shown_file}: {why}, so git could not restore the original; nothing was written. Commit the file "
-            "to git first, or use --force to write anyway"
+            "with git first, or use --force to write anyway"
         )
     try:
         _replace(path, patch.after.encode(encoding))
@@ -45,7 +45,7 @@ def _unsafe(path: Path) -> str | None:
     """Why git could not bring the file back as it is; None where it could."""
     git = shutil.which("git")
     if git is None:
-        return "git is not installed"
+        return "git is not on PATH"
     try:
         known = _git(git, path, "ls-files", "--error-unmatch", "--", path.name)
         changed = _git(git, path, "status", "--porcelain", "--", path.name)

@@ -78,7 +78,7 @@ DOCUMENT_KEYS: Mapping[str, Key] = {
     "reason": Key(kind=Kind.TEXT, sentence="Why the findings in allow are allowed."),
     "defaults": Key(kind=Kind.MAPPING, sentence="Defaults for all cases."),
     "sizes": Key(kind=Kind.MAPPING, sentence="Sizes of named dimensions, for every case."),
-    "cases": Key(kind=Kind.SEQUENCE, sentence="The cases; if there are none, one case with inferred inputs."),
+    "cases": Key(kind=Kind.SEQUENCE, sentence="The cases. Without this key: one case with inferred inputs."),
     **VERDICT_KEYS,
 }
 DEFAULTS_KEYS: Mapping[str, Key] = {
@@ -89,7 +89,7 @@ CASE_KEYS: Mapping[str, Key] = {
     "name": Key(kind=Kind.TEXT, sentence="The name shown in brackets after the target."),
     "inputs": Key(
         kind=Kind.MAPPING,
-        sentence=("One entry for each argument of forward; if there are none, the inputs are inferred."),
+        sentence=("One entry for each argument of forward. Without this key, the inputs are inferred."),
     ),
     "sizes": Key(kind=Kind.MAPPING, sentence="Sizes of named dimensions; every combination becomes a case."),
     "grad": DOCUMENT_KEYS["grad"],

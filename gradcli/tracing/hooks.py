@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from gradcli.errors import message_of
+from gradcli.errors import counted, message_of
 from gradcli.traces import ArraySummary, SourceSite
 from gradcli.tracing.reading import Lens, Snapshot, as_tuple, common_factor
 from gradcli.tracing.sites import is_users_function, name_of_function, site_of_function
@@ -304,22 +304,18 @@ def _expected(lens: Lens, kind: str, count: int, reply: Any) -> str | None:
         return "a tensor, or None,"
     bare = lens.is_tensor(reply) and list(reply.shape[:1]) != [count]
     if (kind in _REPLIES_IN_TUPLE and not isinstance(reply, tuple)) or (kind in _REPLIES_BY_NUMBER and bare):
-        return f"a tuple of {_gradients(count)}, or None,"
+        return f"a tuple of {counted(count, 'gradient')}, or None,"
     return None
 
 
 def _problem_of_gradients(lens: Lens, before: Snapshots, replies: tuple[Any, ...]) -> str | None:
     if len(replies) != len(before):
-        return f"returned {_gradients(len(replies))} where {_gradients(len(before))} were expected"
+        return f"returned {counted(len(replies), 'gradient')}, expected {len(before)}"
     for slot, (old, new) in enumerate(zip(before, replies, strict=True)):
         if old is not None and lens.is_tensor(new) and tuple(new.shape) != old.summary.shape:
             which = "" if len(before) == 1 else f" number {slot}"
             return f"returned a gradient{which} of shape {list(new.shape)} where {list(old.summary.shape)} was expected"
     return None
-
-
-def _gradients(count: int) -> str:
-    return f"{count} gradient" + ("" if count == 1 else "s")
 
 
 def _reference(owner: object) -> Callable[[], Any]:

@@ -78,7 +78,7 @@ CASES: dict[str, tuple[str, str, str]] = {
     "Hangs": ("backward", "while True: pass", "error:(check returns, call 3 (backward) had run for "),
     "WritesToSockets": (
         "backward", "for number in range(3, 600):\n            try: os.write(number, b'junk' * 9)\n"
-        "            except OSError: pass", "error:the process's connection to gradcli",
+        "            except OSError: pass", "error:the worker process's connection to gradcli",
     ),
 }  # fmt: skip
 """Each followed by a case that is right, and one that is wrong, which must come to what they come to alone."""

@@ -75,6 +75,8 @@ def test_the_summary_counts_what_needs_attention_first() -> None:
 
 
 def test_the_text_of_a_report_is_its_plain_text() -> None:
+    import gradcli.api  # noqa: F401 - it sets what writes reports as text
+
     whole = report(PASSED, FAILED)
     assert str(whole) == plain_report(whole)
     assert str(whole).splitlines()[-1] == "1 failed · 1 passed · 0.25 s · seed 0"

@@ -111,4 +111,5 @@ def test_what_is_no_tensor_is_not_called_none(returned):
 
     (case,) = gradcli.check(Strange, shrink=False).cases
     assert [finding.kind for finding in case.findings] == [FindingKind.WRONG_SHAPE]
-    assert f"returns a {type(returned).__name__} where a tensor or None is expected" in case.findings[0].message
+    wanted = f"returns a value of type {type(returned).__name__} where a tensor or None is expected"
+    assert wanted in case.findings[0].message

@@ -246,8 +246,8 @@ CAUSES = [
     (zeroed_by_an_optimizer, "backward filled .grad, and .grad was set to None again at {# by the optimizer}; read"),
     (zeroed_in_place, "zero: backward filled .grad, and {# in place} zeroed it again; read .grad before that"),
     (set_to_none, "backward filled .grad, and .grad was set to None again at {# to None}; read .grad before"),
-    (another_result, "the backward pass ran from aux at {# aux}, but x leads only to the returned result, and backward "
-     "was not called"),
+    (another_result, "the backward pass ran from aux at {# aux}, which does not depend on x; only the returned result "
+     "does, and backward was not called on that"),
     (replaced_parameter, UNREACHED + "{# replaced} replaces this parameter of the module by another one"),
     (plain_tensor_of_a_module, "requires_grad is False: Net holds it as a plain tensor, not as an nn.Parameter"),
     (never_used, UNREACHED + "no traced operation used it"),

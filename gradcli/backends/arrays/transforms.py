@@ -18,7 +18,7 @@ from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Compiled, RawBackward, RawGradient
 from gradcli.backends.tensor.framework import Framework
 from gradcli.cases import Argument
-from gradcli.errors import UserCodeError
+from gradcli.errors import UserCodeError, counted
 from gradcli.frozen import dataclass
 from gradcli.targets import TargetInfo
 from gradcli.watchdog.case import Distance
@@ -345,7 +345,8 @@ class TransformedSubject(ArraySubject):
         differentiated = [value for i, value in enumerate(bound.args) if i not in rule.fixed]
         if len(returned) != len(differentiated):
             return RawBackward(
-                container=f"{len(returned)} gradients for {len(differentiated)} arguments", sums_down=False
+                container=f"{counted(len(returned), 'gradient')} for {counted(len(differentiated), 'argument')}",
+                sums_down=False,
             )
         owners = [next((a for a, v in whole if v is value), None) for value in differentiated]
         pairs = [(owner, g) for owner, g in zip(owners, returned, strict=True) if owner is not None]

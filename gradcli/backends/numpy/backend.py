@@ -16,7 +16,7 @@ from gradcli.backends.numpy.claims import GradientPair, placed
 from gradcli.backends.numpy.pairs import PairCaller
 from gradcli.backends.tensor.framework import Framework, same_values
 from gradcli.cases import Argument
-from gradcli.errors import TargetError, UsageError
+from gradcli.errors import TargetError, UsageError, counted
 from gradcli.targets import Parameter, TargetInfo, Trial, outer_parameters, parameters_of, takes_keywords
 from gradcli.watchdog.case import Distance
 
@@ -206,7 +206,8 @@ class NumpySubject(ArraySubject):
                 found = placed(returned, self.arguments)
                 if isinstance(found, int):
                     return RawBackward(
-                        container=f"{found} gradients for {len(self.arguments)} arguments", sums_down=False
+                        container=f"{counted(found, 'gradient')} for {counted(len(self.arguments), 'argument')}",
+                        sums_down=False,
                     )
                 gradients = self._raw(found, [outputs[n] for n in self.output_numbers], self.materialised(cotangents))
         except (Exception, SystemExit) as error:

@@ -17,7 +17,7 @@ from gradcli.backends.numpy.claims import (
 )
 from gradcli.backends.owners import tensors_framework
 from gradcli.cases import Argument
-from gradcli.errors import OtherFrameworkError, WithoutDerivativeError
+from gradcli.errors import OtherFrameworkError, WithoutDerivativeError, counted
 
 NO_GRADIENT = (
     "{name} is a plain NumPy function without a derivative to check: give one with --grad module:attr (grad=... in "
@@ -124,7 +124,8 @@ class PairCaller:
         found = placed(returned, self._arguments)
         if isinstance(found, int):
             raise ValueError(
-                f"the derivative returned {found} values for {len(self._arguments)} arguments: return one for each"
+                f"the derivative returned {counted(found, 'value')} for "
+                f"{counted(len(self._arguments), 'argument')}: return one for each"
             )
         return found
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from gradcli.backends.tensor.framework import Framework
-from gradcli.errors import UsageError
+from gradcli.errors import UsageError, counted
 from gradcli.frozen import dataclass
 
 
@@ -88,9 +88,9 @@ class Pair:
             return
         raise UsageError(
             f"{_called(self.backward)}({', '.join(_names(self.backward))}) cannot be called as the backward of "
-            f"{self.name}({', '.join(_names(self.forward))}): besides one parameter for each output's gradient "
-            f"({outputs} expected), its parameters must have the names of {self.name}'s parameters; other "
-            f"names: {', '.join(strange) or 'none'}"
+            f"{self.name}({', '.join(_names(self.forward))}): it must have {counted(outputs, 'parameter')} for the "
+            f"gradients of the outputs, and all others must have the names of {self.name}'s parameters or of --saved; "
+            f"it has {counted(len(strange), 'other parameter')}{': ' * bool(strange)}{', '.join(strange)}"
         )
 
 

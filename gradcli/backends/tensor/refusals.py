@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from gradcli.backends.attribution import users_frames
-from gradcli.errors import UserCodeError, message_of
+from gradcli.errors import UserCodeError, counted, message_of
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
 
@@ -46,23 +46,22 @@ def _shape(found: re.Match[str], whose: str) -> Refusal:
 
 
 def _number(found: re.Match[str], whose: str) -> Refusal:
-    text = (
-        f"{whose}backward returns {found['got']} gradients where {found['wanted']} are expected, one for each argument"
-    )
+    got = counted(int(found["got"]), "gradient")
+    text = f"{whose}backward returns {got}, expected {found['wanted']}: one for each argument"
     return Refusal(kind=FindingKind.WRONG_ARITY, message=text)
 
 
 def _unneeded(found: re.Match[str], whose: str) -> Refusal:
     text = (
-        f"{whose}backward returns a gradient for argument {int(found['place']) - 1} (counted from 0), which does not "
-        "require one: return None for it"
+        f"{whose}backward returns a gradient for argument {int(found['place']) - 1} (counted from 0), which is "
+        "not a tensor: return None for it"
     )
     return Refusal(kind=FindingKind.UNNEEDED_GRADIENT, message=text)
 
 
 def _not_a_tensor(found: re.Match[str], _: str) -> Refusal:
     kind = FindingKind.WRONG_ARITY if found["got"] == "list" else FindingKind.WRONG_SHAPE
-    text = f"backward returns a {found['got']} where a tensor, None or a tuple of them is expected"
+    text = f"backward returns a value of type {found['got']} where a tensor, None or a tuple of them is expected"
     return Refusal(kind=kind, message=text)
 
 
@@ -85,7 +84,7 @@ def _shape_by_jax(found: re.Match[str], _: str) -> Refusal | None:
 def _structure_by_jax(_: re.Match[str], __: str) -> Refusal:
     text = (
         "in a custom_vjp function that the checked function calls, bwd does not return a tuple with one gradient for "
-        "each argument, nested like the argument"
+        "each argument, of the argument's pytree structure"
     )
     return Refusal(kind=FindingKind.WRONG_ARITY, message=text)
 

@@ -64,7 +64,9 @@ _SENTENCES = {
     Change.LARGE: "A third of the entries (half in a small input) become 30, -30, 800 or -800.",
     Change.THIRTIES: "Half of the entries of a small input become 30 or -30.",
     Change.HUNDREDS: "Half of the entries of a small input become 800 or -800.",
-    Change.SMALL: "Every entry becomes about 0.001 or -0.001, or comes that close to an end of its interval.",
+    Change.SMALL: (
+        "Every entry becomes about 0.001 or -0.001, or, in a bounded domain, lies that close to one of its bounds."
+    ),
 }
 
 

@@ -165,11 +165,11 @@ def overflow_note(subject: Subject, arguments: Sequence[Argument], claimed: Floa
     place, value = _entry(space, point, coordinate)
     flags = _as_flags(arguments)
     where = f"at inputs that gradcli chose ({place} = {value:.6g})"
-    what = f"backward returns {claimed[coordinate]}, probably because it overflows, where the derivative is finite"
+    what = f"backward returns {claimed[coordinate]} although the derivative is finite, probably because of overflow"
     advice = f"run with {flags}" if flags else "give such inputs in a spec"
     return (
-        f"{where}, {what}; this is reported only as a note, because the inputs are that large; to make it a failure, "
-        f"{advice}"
+        f"{where}, {what}; this is reported only as a note, because few programs have inputs that large; to make it a "
+        f"failure, {advice}"
     )
 
 

@@ -110,7 +110,9 @@ Grad = Annotated[
         metavar="MODULE:ATTR",
         help=(
             "The hand-written gradient of a callable, as MODULE:ATTR, or only ATTR if it is in the callable's module. "
-            "It takes grad_output (PyTorch, JAX, gradcli.engine) or the same arguments as the callable (NumPy)."
+            "For PyTorch, JAX and gradcli.engine it takes grad_output, then the arguments of the callable or the "
+            "values of --saved. For NumPy it takes the arguments of the callable and returns a gradient or Jacobian; "
+            "if it also takes the cotangent, as its last argument, it is a vjp."
         ),
         show_default=False,
     ),
@@ -217,8 +219,8 @@ Budget = Annotated[
     typer.Option(
         "--budget",
         metavar="S",
-        help="Seconds after which a case leaves out optional work: other inputs and sizes, the diagnosis, the search "
-        "for a smaller input. Unless given, optional work may take a minute.",
+        help="Seconds after which a case leaves out optional work: samples where forward is slow, other inputs and "
+        "sizes, the diagnosis, the search for a smaller input. Unless given, optional work may take a minute.",
         show_default=False,
     ),
 ]

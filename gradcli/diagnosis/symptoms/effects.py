@@ -48,7 +48,11 @@ def _sentence(graph: TraceGraph, names: str, changes: Sequence[Change]) -> str:
     exact = len(changes) == 1 or all(change.whole for change in changes)
     factors = [change.call.factor for change in changes]
     known = [factor for factor in factors if factor is not None]
-    changed = _is_now(prod(known)) if exact and len(known) == len(factors) else "differs from the computed one"
+    changed = (
+        _is_now(prod(known))
+        if exact and len(known) == len(factors)
+        else "differs from the gradient that autograd computed"
+    )
     return f"{what} {changed} because {_reasons(changes)}"
 
 

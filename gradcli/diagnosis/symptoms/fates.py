@@ -185,8 +185,8 @@ def _not_reached(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | No
         where = "" if graph.pass_site is None else f" at {graph.pass_site}"
         ran = f"from {graph.pass_root or 'another tensor'}{where}"
         return (
-            f"the backward pass ran {ran}, but {fate.name} leads only to the returned result, and backward was not "
-            "called on this result",
+            f"the backward pass ran {ran}, which does not depend on {fate.name}; only the returned result does, and "
+            "backward was not called on that",
             Symptom.NOT_REACHED,
         )
     if fate.cleared_at is not None:

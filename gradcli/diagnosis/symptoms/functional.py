@@ -14,7 +14,7 @@ _FLAT = {
     "ceil": "its derivative is 0 everywhere",
     "round": "its derivative is 0 everywhere",
     "sign": "its derivative is 0 everywhere",
-    "select_n": "it takes the other branch at every entry",
+    "select_n": "it selects another operand at every entry",
 }
 _COMPARISONS = ("gt", "ge", "lt", "le", "eq", "ne", "is_finite", "and", "or", "not", "xor")
 

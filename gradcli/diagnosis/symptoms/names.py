@@ -74,8 +74,9 @@ class Symptom(Enum):
     ZERO_GRADIENT = (
         "zero-gradient",
         "The gradient is zero in every entry.",
-        "A node between the result and the leaf received a gradient that was not zero, and returned only zeros.",
-        "Look at the operation named: a dead ReLU, a rounding, a product with zero, a saturated function.",
+        "A node or hook between the result and the leaf received a gradient that was not zero, and returned only "
+        "zeros.",
+        "Look at the operation or hook named: a dead ReLU, a rounding, a product with zero, a saturated function.",
     )
     NON_FINITE = (
         "non-finite-gradient",

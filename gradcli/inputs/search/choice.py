@@ -106,8 +106,9 @@ def summed_away(guess: Guess, hints: SourceHints) -> list[int]:
 def note_on_sums(specs: Sequence[InputSpec], name: str) -> str:
     """The note on inputs that are not checked, because backward sums the gradient of `name` over axes that it has."""
     return (
-        f"forward also accepts {' '.join(spec.as_flag() for spec in specs)}, but the gradient of {name} is a product "
-        f"with a sum over entries of the cotangent, which suggests fewer axes of {name}; these inputs are not checked"
+        f"forward also accepts {' '.join(spec.as_flag() for spec in specs)}, but then {name} has axes over which "
+        f"backward sums its gradient, so {name} should probably have fewer axes; these inputs are checked only if you "
+        "give them"
     )
 
 
@@ -128,8 +129,8 @@ def notes_on(
         notes.append(
             f"forward also accepts {given}, but backward fails for these inputs, so they are not checked"
             if fails
-            else f"forward also accepts {given}, but backward returns None for one of them, so they are not checked; "
-            "give these inputs if each of them needs a gradient"
+            else f"forward also accepts {given}, but there backward returns None for a tensor, so they are not "
+            "checked; give these inputs if every tensor should get a gradient"
         )
     for index, (domain, parameters) in sorted(solution.guess.domains.items()):
         if domain != "normal" and not is_state(slots[index].name):

@@ -116,15 +116,15 @@ def error_chart(curve: ErrorCurve) -> str:
         f'<text x="{width - 8:g}" y="{height - 14:g}" text-anchor="end">{magnitude(curve.steps[-1])}</text>'
     )
     about = (
-        f"relative error of central differences against the step: the slope of forward is {number(curve.reference, 8)} "
-        f"± {magnitude(curve.bound)}, backward gives {number(curve.claimed, 8)}"
+        f"relative error of central differences against the step size: the slope of forward is "
+        f"{number(curve.reference, 8)} ± {magnitude(curve.bound)}, backward gives {number(curve.claimed, 8)}"
     )
     lines = _line("curve", curve.steps, measured, x, y) + _line("claimed", curve.steps, claimed, x, y)
     return (
         f'<figure><svg role="img" aria-label="{markup(about)}" width="{width:g}" height="{height:g}" '
         f'viewBox="0 0 {width:g} {height:g}">{grid}{ends}{lines}</svg>'
-        f"<figcaption>{markup(about)}. Solid: distance from that slope. Dashed: distance from what backward gives; a "
-        "wrong gradient keeps its distance at every step.</figcaption></figure>"
+        f"<figcaption>{markup(about)}. Solid: error relative to that slope. Dashed: error relative to what backward "
+        "gives; if the gradient is wrong, the dashed line does not fall with the step size.</figcaption></figure>"
     )
 
 

@@ -41,11 +41,12 @@ def positive_note(
         found = [free]
     if not found:
         return None
-    where = ", and where ".join(" and ".join(f"{spec.name} > 0" for spec in choice) for choice in found)
+    where = ", or where ".join(" and ".join(f"{spec.name} > 0" for spec in choice) for choice in found)
     flags = ", or ".join(" ".join(spec.as_flag() for spec in choice) for choice in found)
+    holds, what = ("that always holds", "") if len(found) == 1 else ("one of these always holds", "its flag: ")
     return (
-        f"gradcli chose inputs with negative entries; the gradient is right where {where}: if that always holds in "
-        f"your program, add {flags}"
+        f"gradcli chose inputs with negative entries; the gradient is right where {where}: if {holds} in your program, "
+        f"add {what}{flags}"
     )
 
 

@@ -36,9 +36,9 @@ _GRACE_SECONDS = 1.0
 """How long a call that is due may still take to be interrupted in its own process, before that is killed."""
 _LOOK_SECONDS = 0.5
 _ATTEMPTS = 8
-_CLOSED = "it closed a file descriptor that it did not open, the process's connection to gradcli"
+_CLOSED = "the target closed a file descriptor that it did not open, the worker process's connection to gradcli"
 _HANGS = "a call did not return and could not be interrupted"
-_GARBLED = "it wrote to a file descriptor that it did not open, the process's connection to gradcli"
+_GARBLED = "the target wrote to a file descriptor that it did not open, the worker process's connection to gradcli"
 
 
 @final
@@ -224,7 +224,7 @@ class WorkerPool:
         if self._workers.pop(ended.pid, None) is None:
             return
         if worker.job is not None:
-            self._lose(worker, worker.job, worker.killed or f"its process {ending(ended.code)}")
+            self._lose(worker, worker.job, worker.killed or f"the worker process {ending(ended.code)}")
         worker.close()
 
     def _lose(self, worker: _Worker, job: Job, how: str) -> None:
@@ -291,7 +291,7 @@ def _late(limit: float) -> str:
 def ending(code: int) -> str:
     """How a process ended, from its exit code, or minus the number of a signal."""
     if code == LOST_DEVICE:
-        return "lost its GPU when a kernel failed, as one does at an index out of range"
+        return "lost its GPU because a kernel failed, for example at an index out of range"
     if code >= 0:
         return f"ended with exit code {code}"
     try:

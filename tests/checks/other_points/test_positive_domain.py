@@ -63,8 +63,8 @@ def first_note(target: str) -> str:
 
 def test_each_input_whose_sign_decides_is_listed_with_its_flag(written):
     note = first_note(f"{written()}:Huber")
-    assert "right where x > 0, and where delta > 0" in note
-    assert "add -i x=3x4,domain=positive, or -i delta=3x4,domain=positive" in note
+    assert "right where x > 0, or where delta > 0: if one of these always holds" in note
+    assert "add its flag: -i x=3x4,domain=positive, or -i delta=3x4,domain=positive" in note
 
 
 def test_the_flag_makes_the_check_pass(written):

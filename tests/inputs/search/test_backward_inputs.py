@@ -124,7 +124,7 @@ def test_a_note_says_that_backward_returns_none_for_what_is_taken_for_class_numb
 
     found = infer(plain.info_of(absolute), plain.attempt_of(absolute), attempt_backward=attempt_backward)
     assert found.specs[1].domain == "indices"
-    assert "-i target=3x4, but backward returns None for one of them" in found.notes[0]
+    assert "-i target=3x4, but there backward returns None for a tensor" in found.notes[0]
 
 
 def test_backward_breaks_a_tie_and_never_more():

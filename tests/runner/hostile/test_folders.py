@@ -78,7 +78,7 @@ def test_a_problem_of_one_target_costs_no_other_its_result(gradcli: Run, folder:
     told = ended.stderr.decode()
     assert "input.yaml:3:5: Square.forward has no input 'y'" in told
     assert "shape.yaml:3:25: a shape of 65 axes" in told
-    assert "dies.py: its process was killed by SIGABRT while it was imported" in told
+    assert "dies.py: the worker process was killed by SIGABRT while it was imported" in told
 
 
 @pytest.mark.parametrize(("slope", "verdict"), [(2, "passed"), (3, "failed")])

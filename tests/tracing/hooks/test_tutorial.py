@@ -107,7 +107,8 @@ def test_what_a_full_hook_returns_reaches_only_the_input(framework):
     assert grads(graph) == {"f1.weight": [0.25, 0.5, 0.75, 1.0], "f1.bias": [0.25], "x0": [20.0] * 4}
     graph = traced(framework, program(framework, "linear_then_quarter", "register_full_backward_hook", "times_input"))
     assert before(graph.hooks[1]) == [[2.0, 4.0, 6.0, 8.0]]
-    assert [line.split(" because")[0] for line in graph.effects] == ["grad of x0 differs from the computed one"]
+    (effect,) = graph.effects
+    assert effect.split(" because")[0] == "grad of x0 differs from the gradient that autograd computed"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,7 @@ def test_what_a_full_hook_returns_reaches_only_the_input(framework):
     [
         (
             "linear_then_quarter", "register_backward_hook", "times_input", "RuntimeError",
-            "returned 1 gradient where 2 gradients were expected",
+            "returned 1 gradient, expected 2",
         ),
         (
             "quarter_then_linear", "register_backward_hook", "times_input", "RuntimeError",

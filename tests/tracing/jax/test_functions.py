@@ -210,7 +210,7 @@ def counted_for_a_log(x, y):
         (unused, "the result was not computed from it: nothing used it", "not-reached"),
         (dropped, "it is used at .*, but the result does not depend on what was computed there", "not-reached"),
         (forgotten, "the rule of custom_vjp forgetful .* zeros for operand 1; the rule is at ", "zero-gradient"),
-        (branch, "select_n at .*{}: it takes the other branch at every entry", "zero-gradient"),
+        (branch, "select_n at .*{}: it selects another operand at every entry", "zero-gradient"),
         (two_ways, "round.*: its derivative is 0 everywhere; and stop_gradient .* takes it out", "zero-gradient"),
     ],
 )  # fmt: skip
