@@ -334,7 +334,8 @@ class FindingKind(Enum):
         "special-point",
         "GC502",
         "The gradient is wrong or not finite at a special value.",
-        "Exact zeros, ties, clipping bounds and infinities are tried.",
+        "The gradient is wrong or not finite at exactly this point, although it may be right nearby. Besides the given "
+        "inputs, gradcli tries 0, 1, -1, 2, 1/2 and equal entries, where the domains allow them.",
         "Mask the special value before dividing or taking a logarithm, in forward and in backward.",
     )
 

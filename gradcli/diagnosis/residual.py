@@ -103,7 +103,7 @@ def _off_diagonal(slices: _Slices) -> str | None:
         return None
     where = f"ax{'es' if len(slices.axes) > 1 else 'is'} {', '.join(map(str, slices.axes))}"
     return (
-        "the returned gradient is only the diagonal of the Jacobian; the off-diagonal terms along "
+        "backward uses only the diagonal of the Jacobian; the off-diagonal terms along "
         f"{where} are missing (as in a softmax treated as elementwise)"
     )
 

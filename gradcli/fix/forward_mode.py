@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.edits.draft import Draft, Part
 from gradcli.edits.source import TextEdit, Written, edited, key_of, span, written
 
-_TWICE_BACKWARD = """# Differentiates forward by autograd, twice in reverse; written by gradcli fix.
+_TWICE_BACKWARD = """# Computes the jvp by autograd, as the vjp of forward's vjp; written by gradcli fix.
 output, pull_back = {torch}.func.vjp({owner}.forward, *{ctx}.saved_tensors)
 _, push_forward = {torch}.func.vjp(pull_back, {torch}.zeros_like(output))
 return push_forward({tangents})[0]"""

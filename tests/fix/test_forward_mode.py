@@ -61,7 +61,11 @@ PRODUCT = (
 ONE_LINE = "-        return tangent / (1 + x.abs())\n+        return tangent / (1 + x.abs()) ** 2\n"
 CASES = {
     "each output of one input": (SOFTSIGN, ("tangent / (1 + x.abs()) ** 2", "tangent / (1 + x.abs())"), ONE_LINE),
-    "outputs of several inputs": (RUNNING, ("(tangent * x.cos()).cumsum(1)", "tangent * x.cos()"), "twice in reverse"),
+    "outputs of several inputs": (
+        RUNNING,
+        ("(tangent * x.cos()).cumsum(1)", "tangent * x.cos()"),
+        "as the vjp of forward's vjp",
+    ),
     "two tangents": (PRODUCT, ("x_t @ w + x", "x_t @ w - x"), "push_forward((x_t, w_t))[0]"),
 }
 

@@ -48,7 +48,7 @@ def _unbounded(site: Site) -> Iterator[tuple[str, Vector]]:
     if site.witness_rows is not None:
         yield "inputs of magnitude about 1 with signs opposite to the given ones", -signs * size
         yield "inputs of magnitude about 0.01 with the signs of the given ones", signs * size * 2.0**-7
-    yield "-x", -site.x
+    yield "the inputs times -1", -site.x
     yield "inputs of magnitude about 1 with the signs of the given ones", signs * size
     for factor in (2.0**-6, 2.0**-12, 2.0**-3, 2.0**-9):
         yield f"the inputs times {factor:g}", site.x * factor
