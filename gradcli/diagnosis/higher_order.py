@@ -58,7 +58,7 @@ def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
     return Finding(
         kind=FindingKind.WRONG_SECOND_ORDER,
         message=f"the first derivative is right, but the derivative of order {order} with respect to {inputs} is wrong"
-        f"{size}: check the backward of the Functions that backward calls",
+        f"{size}: if backward calls other Functions, check their backward too",
         order=order,
         input=worst[0].input,
         output=worst[0].output,

@@ -219,8 +219,9 @@ Budget = Annotated[
     typer.Option(
         "--budget",
         metavar="S",
-        help="Seconds after which a case leaves out optional work: samples where forward is slow, other inputs and "
-        "sizes, the diagnosis, the search for a smaller input. Unless given, optional work may take a minute.",
+        help="Seconds after which a case leaves out optional work: further samples (if forward is slow), other "
+        "inputs and sizes, the diagnosis, the search for a smaller input. Unless given, optional work may take a "
+        "minute.",
         show_default=False,
     ),
 ]

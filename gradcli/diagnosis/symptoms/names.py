@@ -80,9 +80,10 @@ class Symptom(Enum):
     )
     NON_FINITE = (
         "non-finite-gradient",
-        "A NaN or infinity appeared in the backward pass.",
-        "The first node that received finite gradients and returned NaN or infinity is named.",
-        "Look at the operands of the operation named: a root or logarithm at zero, 0/0, an overflow.",
+        "A NaN or infinity appeared in forward or in the backward pass.",
+        "The trace names where the first one came from: the data, an operation of forward, a hook, the gradient passed "
+        "to backward, or a node that received finite gradients and returned NaN or infinity.",
+        "Look at the place named; for an operation, at its operands: a root or logarithm at zero, 0/0, an overflow.",
     )
 
     WRONG_NODE = (
