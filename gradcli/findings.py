@@ -203,8 +203,9 @@ class FindingKind(Enum):
         "GC304",
         "forward gives different results for the same input.",
         "Two calls with the same inputs and the same random seed are compared. Only differences as small as "
-        "rounding are accepted.",
-        "Take random numbers from the framework's seeded generator, or remove the state that forward depends on.",
+        "rounding are accepted, or as large as `nondeterminism` in the spec allows.",
+        "Take random numbers from the framework's seeded generator, or remove the state that forward depends on. If "
+        "additions run in varying order (atomic additions on a GPU), declare `nondeterminism` with a reason in a spec.",
     )
     NONDETERMINISTIC_BACKWARD = (
         "nondeterministic-backward",

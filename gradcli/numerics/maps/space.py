@@ -96,16 +96,16 @@ class Space:
             ValueError: a wrong number of arrays, a wrong shape, or complex numbers for a real block.
         """
         if len(arrays) != len(self.blocks):
-            raise ValueError(f"expected {len(self.blocks)} arrays, one for each block, got {len(arrays)}")
+            raise ValueError(f"expected {len(self.blocks)} arrays, one for each input or output, got {len(arrays)}")
         vector = np.empty(self.size) if into is None else into
         for (block, place, is_complex), array in zip(self._layout, arrays, strict=True):
             given = np.asarray(array)
             if given.shape != block.shape:
-                raise ValueError(f"block {block.name!r}: expected shape {block.shape}, got shape={given.shape}")
+                raise ValueError(f"{block.name!r}: expected shape {block.shape}, got shape={given.shape}")
             if is_complex:
                 vector[place] = np.ascontiguousarray(given, dtype=np.complex128).reshape(-1).view(np.float64)
             elif given.dtype.kind == "c":
-                raise ValueError(f"block {block.name!r}: expected real numbers, got dtype={given.dtype}")
+                raise ValueError(f"{block.name!r}: expected real numbers, got dtype={given.dtype}")
             else:
                 vector[place] = given.reshape(-1)
         return vector
