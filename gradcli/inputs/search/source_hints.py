@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.frozen import dataclass
 from gradcli.inputs.search.argument_names import PARAMETER_NAMES
-from gradcli.inputs.search.summed_cotangents import Sum, sums_of
+from gradcli.inputs.search.summed_cotangents import Sum, returned_values, sums_of
 
 _IMAGES = r"conv2d|pool2d|conv_transpose2d|interpolate|grid_sample|unfold\(|\b[bBnN], ?[cC], ?[hH], ?[wW]\b"
 _SEQUENCES = r"conv1d|bmm\(|baddbmm|pool1d"
@@ -140,7 +140,7 @@ def _is_name(node: ast.expr, name: str) -> bool:
 def read_hints(
     forward: Callable[..., Any] | None, backward: Callable[..., Any] | None, names: Sequence[str]
 ) -> SourceHints:
-    """The hints of a target whose arguments have these names; empty ones if there is no source."""
+    """The hints for a target whose arguments have these names; without source there are none."""
     text = _source(backward)
     return SourceHints(
         forward=_source(forward),
@@ -179,7 +179,7 @@ def _gradients(backward: str, count: int) -> tuple[bool | None, ...]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Return) or node.value is None:
             continue
-        for value in _assigned(tree, node.value.id) if isinstance(node.value, ast.Name) else [node.value]:
+        for value in returned_values(tree, node.value):
             returned = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
             if any(isinstance(each, ast.Starred) for each in returned) or (len(returned) == 1 < count):
                 continue
@@ -187,14 +187,3 @@ def _gradients(backward: str, count: int) -> tuple[bool | None, ...]:
                 is_none = isinstance(each, ast.Constant) and each.value is None
                 found[position] = bool(found[position]) if is_none else True
     return tuple(found)
-
-
-def _assigned(tree: ast.Module, name: str) -> list[ast.expr]:
-    """The tuples and lists that a name is assigned, as in `grads = gx, gw`."""
-    return [
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Tuple | ast.List)
-        and any(_is_name(target, name) for target in node.targets)
-    ]

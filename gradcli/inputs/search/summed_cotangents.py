@@ -22,7 +22,7 @@ def sums_of(backward: ast.Module | None, parameters: Sequence[str]) -> tuple[Sum
     """For each of forward's arguments, the sum of the cotangent that is a factor of its gradient in some return.
 
     Args:
-        backward: its syntax tree; None where there is no source.
+        backward: its syntax tree, or None without source.
         parameters: the names of forward's arguments, which a vjp may take beside the cotangent.
     """
     function = next((n for n in ast.walk(backward) if isinstance(n, ast.FunctionDef)), None) if backward else None
@@ -38,13 +38,24 @@ def sums_of(backward: ast.Module | None, parameters: Sequence[str]) -> tuple[Sum
     for _ in values:  # names that depend on the cotangent through other names
         cotangents |= {name for name, value in values.items() if _mentions(value, cotangents)}
     for node in ast.walk(function):
-        returned = node.value if isinstance(node, ast.Return) else None
-        if isinstance(returned, ast.Name):
-            returned = values.get(returned.id)
-        if isinstance(returned, ast.Tuple | ast.List) and len(returned.elts) <= len(found):
-            for position, each in enumerate(returned.elts):
-                found[position] = found[position] or _sum_in(each, values, cotangents, len(values) + 1)
+        for returned in returned_values(function, node.value) if isinstance(node, ast.Return) and node.value else ():
+            if isinstance(returned, ast.Tuple | ast.List) and len(returned.elts) <= len(found):
+                for position, each in enumerate(returned.elts):
+                    found[position] = found[position] or _sum_in(each, values, cotangents, len(values) + 1)
     return tuple(found)
+
+
+def returned_values(tree: ast.AST, value: ast.expr) -> list[ast.expr]:
+    """What a return statement gives: `value` itself, or the tuples and lists assigned to the name that it is."""
+    if not isinstance(value, ast.Name):
+        return [value]
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Tuple | ast.List)
+        and any(isinstance(target, ast.Name) and target.id == value.id for target in node.targets)
+    ]
 
 
 def _sum_in(value: ast.expr, values: dict[str, ast.expr], cotangents: set[str], deepest: int) -> Sum | None:
