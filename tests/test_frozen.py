@@ -122,8 +122,17 @@ class Longer(Kept):
     last: str = ""
 
 
+@frozen.quickly_pickled
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Generated:
+    """A record of the standard library."""
+
+    value: int
+    others: tuple[int, ...] = ()
+
+
 def test_records_travel_in_pickles() -> None:
-    for record in (Kept(1, (2, 3)), Longer(1, last="z")):
+    for record in (Kept(1, (2, 3)), Longer(1, last="z"), Generated(value=1, others=(2,)), Generated(value=4)):
         assert pickle.loads(pickle.dumps(record)) == record
         assert copy.copy(record) is not record
 
@@ -146,3 +155,9 @@ def test_names_that_are_no_fields() -> None:
 
 def test_no_method_of_a_record_is_compiled() -> None:
     assert Kept.__init__.__code__.co_filename == frozen.__file__
+
+
+def test_the_pickling_of_a_generated_record_is_ours() -> None:
+    for name in ("__getstate__", "__setstate__"):
+        assert getattr(Generated, name).__code__.co_filename == frozen.__file__
+    assert Generated.__init__.__code__.co_filename != frozen.__file__

@@ -13,9 +13,9 @@ _PERIOD = 1009
 _WEIGHTS = np.cos(np.arange(_PERIOD))
 
 
-def summary_of(array: NDArray[Any], dtype: str, shape: tuple[int, ...] | None = None) -> ArraySummary:
+def summary_of(array: NDArray[Any], dtype: str) -> ArraySummary:
     """Shape, dtype and norm; the values where there are at most 16, one inner product where there are more."""
-    shape = tuple(map(int, array.shape)) if shape is None else shape
+    shape = array.shape
     if array.size <= FEW:
         values = tuple(array.ravel().tolist())
         bad = sum(1 for value in values if not math.isfinite(abs(value)))

@@ -3,9 +3,11 @@
 from dataclasses import dataclass  # generated code: a trace makes tens of thousands of these
 from typing import Any
 
+from gradcli.frozen import quickly_pickled
 from gradcli.traces.summaries import ArraySummary, SourceSite
 
 
+@quickly_pickled
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
     """From a node to the node that gets its gradient number `slot` (None: no gradient needed there)."""
@@ -14,6 +16,7 @@ class Edge:
     slot: int
 
 
+@quickly_pickled
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceNode:
     """One node of the backward graph; `id` numbers nodes in backward order from 0 at the root."""

@@ -3,7 +3,10 @@
 from dataclasses import dataclass  # generated code: a trace makes tens of thousands of these
 from typing import Any
 
+from gradcli.frozen import quickly_pickled
 
+
+@quickly_pickled
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArraySummary:
     """A summary of a tensor: shape, dtype, norm, and its values if there are at most 16 (flat).
@@ -30,6 +33,7 @@ class ArraySummary:
         }
 
 
+@quickly_pickled
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSite:
     """A place in the user's code at which something was created or defined."""

@@ -12,8 +12,8 @@ from types import FrameType, ModuleType
 from typing import Any, final
 
 from gradcli.backends.attribution import users_traceback
-from gradcli.backends.tensor.graph_lifetime import not_collecting
 from gradcli.errors import is_interrupt, message_of, presentable
+from gradcli.garbage import seldom_collecting
 from gradcli.traces import HookRegistration, SourceSite, TraceGraph
 from gradcli.tracing.attributes import Patches
 from gradcli.tracing.captures import Captures
@@ -73,7 +73,8 @@ def trace_call(
     for name, module in (modules or {}).items():
         tracer.names.add_module(name, module)
     try:
-        return tracer.trace(run, target, backend)
+        with seldom_collecting():
+            return tracer.trace(run, target, backend)
     finally:
         tracer.close()
 
@@ -136,8 +137,7 @@ class Tracer:
                 self.result = self.roots
             registrations = self.modules.registrations()
             self._name_results()
-        with not_collecting():
-            return self._recorded(self._facts(returned), tuple(registrations), target, backend)
+        return self._recorded(self._facts(returned), tuple(registrations), target, backend)
 
     def _recorded(
         self, facts: Facts, registrations: tuple[HookRegistration, ...], target: str, backend: str
@@ -255,8 +255,7 @@ class Tracer:
             self.graph.ledger = LedgerWatch(self.lens, retained=self.keeps_graph)
         with nullcontext() if recorded else self.lines.paused():
             try:
-                with not_collecting():
-                    self.graph.begin(roots, self._data() if self.memory else ())
+                self.graph.begin(roots, self._data() if self.memory else ())
                 leaves = [record.variable for record in self.graph.records if record.variable is not None]
                 if not fills:
                     self.asked |= {id(leaf): (leaf, self.pass_site) for leaf in leaves}
@@ -266,8 +265,7 @@ class Tracer:
                 if self.graph.ledger is not None:
                     hold(self.graph.ledger, self.graph.records, self.lens, self._frames(caller))
             finally:
-                with not_collecting():
-                    self.graph.end()
+                self.graph.end()
                 self.running_pass = False
                 self.operations.listening = listening
         self.phase = "forward"

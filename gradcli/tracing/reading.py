@@ -64,11 +64,10 @@ class Lens:
         return tuple(self.summarise(t) if self.is_tensor(t) else None for t in as_tuple(tensors))
 
     def _summary(self, tensor: Any, array: NDArray[Any] | None) -> ArraySummary:
-        shape = tuple(int(size) for size in tensor.shape)
         dtype = dtype_name(tensor.dtype)
         if array is None:
-            return ArraySummary(shape=shape, dtype=dtype, norm=None, values=None)
-        return summary_of(array, dtype, shape)
+            return ArraySummary(shape=tuple(map(int, tensor.shape)), dtype=dtype, norm=None, values=None)
+        return summary_of(array, dtype)
 
     def tensors_in(self, value: object, depth: int = 3) -> Iterator[Any]:
         """The tensors in a value: itself, or those in its tuples, lists and dicts."""

@@ -4,7 +4,6 @@ import gc
 import types
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from gradcli.backends.tensor.call_records import Call, LeakedGraph
 from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.inspection import Inspector
+from gradcli.garbage import not_collecting
 
 _MOST_OBJECTS = 1_000
 
@@ -48,21 +48,6 @@ def leaked_graph(
 
 def _is_there(watched: list[weakref.ref[Any]]) -> list[bool]:
     return [reference() is not None for reference in watched]
-
-
-@contextmanager
-def not_collecting() -> Iterator[None]:
-    """Garbage collection switched off: it frees a reference cycle before it is seen, and goes over a trace's records.
-
-    A trace of 10,000 nodes makes hundreds of thousands of objects and no cycles; collecting took a third of its time.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _holding(framework: Framework, node: Any) -> str | None:

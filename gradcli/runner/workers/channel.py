@@ -7,6 +7,8 @@ import struct
 from collections.abc import Iterator
 from typing import Any, final
 
+from gradcli.garbage import not_collecting
+
 _HEADER = struct.Struct("!4sQ")
 _MARK = b"gcli"
 _LARGEST = 1 << 32
@@ -93,14 +95,16 @@ class Channel:
         body = bytes(self._buffer[_HEADER.size : end])
         del self._buffer[:end]
         try:
-            return True, _Reader(io.BytesIO(body)).load()
+            with not_collecting():
+                return True, _Reader(io.BytesIO(body)).load()
         except Exception as error:
             raise GarbledError(str(error)) from error
 
 
 def framed(message: object) -> bytes:
     """The bytes of one message."""
-    body = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    with not_collecting():
+        body = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     return _HEADER.pack(_MARK, len(body)) + body
 
 
