@@ -258,6 +258,23 @@ ELSEWHERE: dict[str, Any] = {
         (lambda x: 5 / 3 * x * ns.abs(x) ** (-1 / 3)) if s else (lambda x: 5 / 3 * ns.abs(x) ** (2 / 3)),
         [0.5, 1.0, 2.0],
     ),
+    "softplus beyond four": lambda ns, s: (
+        lambda x: ns.log1p(ns.exp(-ns.abs(x))) + ns.maximum(x, x * 0),
+        (lambda x: ns.where(x > 4, x * 0 + 1, ns.sigmoid(x))) if s else ns.sigmoid,
+        [0.5, -1.0, 2.0],
+    ),
+    "tanh beyond three": lambda ns, s: (
+        ns.tanh,
+        (lambda x: ns.where(ns.abs(x) > 3, x * 0, 1 - ns.tanh(x) ** 2)) if s else (lambda x: 1 - ns.tanh(x) ** 2),
+        [0.5, -1.0, 2.0],
+    ),
+    "sigmoid linear unit below minus four": lambda ns, s: (
+        lambda x: x * ns.sigmoid(x),
+        (lambda x: ns.where(x < -4, x * 0, ns.sigmoid(x) * (1 + x * ns.sigmoid(-x))))
+        if s
+        else (lambda x: ns.sigmoid(x) * (1 + x * ns.sigmoid(-x))),
+        [0.5, -1.0, 2.0],
+    ),
     "log cosh of large numbers": lambda ns, s: (
         lambda x: ns.abs(x) + ns.log1p(ns.exp(-2 * ns.abs(x))) - 0.6931471805599453,
         (lambda x: (ns.exp(x) - ns.exp(-x)) / (ns.exp(x) + ns.exp(-x))) if s else ns.tanh,

@@ -48,5 +48,35 @@ def test_distinct_entries_stay_distinct():
             assert np.unique(changed.value).size == 20
 
 
+def _scaled(given: Argument, seed: int) -> np.ndarray[Any, Any]:
+    """The entries of the calls that multiply them."""
+    bounds, generator = all_bounds_of([given], [0]), np.random.default_rng(seed)
+    found = [next(each)[0].value.ravel() for each in other_points([given], bounds, generator)]
+    factors = [np.unique(np.abs(value / given.value.ravel())) for value in found]
+    return np.concatenate([v for v, f in zip(found, factors, strict=True) if f.size == v.size and np.all(f > 0)])
+
+
+@pytest.mark.parametrize("window", [(2.0, 4.0), (3.0, 6.0), (4.0, 8.0), (5.0, 10.0), (0.05, 0.2)])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_scaled_entries_leave_out_no_range_of_sizes(window: tuple[float, float], sign: float) -> None:
+    low, high = window
+    for shape, least in (((4,), 0.5), ((3, 4), 0.9), ((5, 6), 0.95)):
+        given = [array(np.random.default_rng([7, n]).normal(size=shape), "normal") for n in range(60)]
+        hits = [bool(((v > low) & (v < high)).any()) for v in (sign * _scaled(x, n) for n, x in enumerate(given))]
+        assert np.mean(hits) >= least
+
+
+def test_no_factor_is_extreme_and_zeros_stay() -> None:
+    given = array([0.0, 1e-6, 1.0, -2.0, 1e6, 3.0], "normal")
+    for candidates in other_points([given], all_bounds_of([given], [0]), np.random.default_rng(0)):
+        changed = next(candidates)[0].value
+        factors = np.abs(changed[1:] / given.value[1:])
+        if np.unique(factors).size == factors.size:
+            assert changed[0] == 0
+            assert ((factors >= 1 / 16) & (factors <= 16)).all()
+            return
+    raise AssertionError
+
+
 def test_every_manner_says_what_it_does():
     assert all(change.sentence and change.values for change in Change)
