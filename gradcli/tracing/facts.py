@@ -24,6 +24,7 @@ from gradcli.tracing.modules import ModuleWatch
 from gradcli.tracing.names import Named, NameTable
 from gradcli.tracing.operations import NEW_LEAVES, OperationLog
 from gradcli.tracing.origins.nonfinite import Origins
+from gradcli.tracing.origins.overwritten import Overwritten
 from gradcli.tracing.origins.provenance import Loss, Provenance, by_mode, how_lost
 from gradcli.tracing.reading import Lens, maker_of, requires_grad
 from gradcli.tracing.registration import HookWatch
@@ -115,9 +116,7 @@ class Facts:
             return None
         record = self.graph.records[self.graph.failed]
         then, shape = int(matched["then"]), tuple(int(size) for size in re.findall(r"\d+", matched["shape"]))
-        number = record.node._sequence_nr()
-        later = [o for o in self.operations.operations if o.version == then + 1 and o.last_node >= number]
-        changed = next((o for o in later if o.shape == shape), next(iter(later), None))
+        changed = Overwritten(self.lens, self.operations, record.node._sequence_nr()).first(then, shape)
         return VersionConflict(
             node=record.name,
             saved_at=record.site,

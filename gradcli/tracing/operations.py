@@ -55,7 +55,8 @@ class Operation:
 
     `tracked` says of each input, `tracked_out` of each output, whether gradients follow it; `dtype` is that of the
     first output ("" for a number). `last_node` numbers the newest graph node when the call ended, `mode`
-    what had switched recording off, `version` what an operation in place made the version of its target, `function` the
+    what had switched recording off, `version` what an operation in place made the version of its first target, `memory`
+    where its targets lie, `function` the
     custom Function that was applied, `calculation` how an output that is not finite came about, `inner` what
     the outputs of a Function were to the operations in its forward.
     """
@@ -70,6 +71,7 @@ class Operation:
     last_node: int
     mode: tuple[str, SourceSite | None] | None = None
     version: int | None = None
+    memory: tuple[object, ...] = ()
     shape: tuple[int, ...] = ()
     function: Any = None
     calculation: Calculation | None = None
@@ -174,7 +176,7 @@ class OperationLog:
         function: Any,
     ) -> None:
         made = list(_results(self.lens, name, args, keywords, result)) if name not in ESCAPES else []
-        in_place = _in_place(name, keywords)
+        in_place = _in_place(name, keywords) or (bool(made) and _asked_in_place(args, keywords) and made[0] is given[0])
         inner: tuple[int, ...] = ()
         if name in ESCAPES:
             outputs: tuple[int, ...] = (self._renewed(result),) if type(result) in (float, np.ndarray) else ()
@@ -198,6 +200,7 @@ class OperationLog:
                 last_node=max([self._last_node(), *[_sequence(tensor) for tensor in made]]),
                 mode=self._mode(),
                 version=_version(made[0]) if in_place and made else None,
+                memory=tuple([self.lens.storage(tensor)[0] for tensor in made]) if in_place else (),
                 shape=_shape(made[0]) if made else (),
                 function=function,
                 calculation=finite,
@@ -248,6 +251,10 @@ class OperationLog:
         """The number of the value that a tensor (or a number read from one) holds now."""
         known = self._known(found)
         return self._renewed(found) if known is None else known.latest
+
+    def histories(self) -> list[tuple[Any, list[int]]]:
+        """Every tensor that an operation used or made, None if it is gone, with the numbers of its values."""
+        return [(known.reference(), known.numbers) for known in self._objects.values()]
 
     def values(self, found: Any) -> tuple[int, ...]:
         """The numbers of all values that a tensor has held since an operation first used it."""
@@ -352,6 +359,11 @@ def _plain(name: str) -> str:
 
 def _in_place(name: str, keywords: dict[str, Any]) -> bool:
     return name in ("setitem", DATA_SET) or name.endswith("_") or keywords.get("out") is not None
+
+
+def _asked_in_place(args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    """Whether a call may have the argument `inplace=True`, as `relu` and `dropout` have; it may be given by place."""
+    return keywords.get("inplace") is True or any(value is True for value in args)
 
 
 def _shape(tensor: Any) -> tuple[int, ...]:

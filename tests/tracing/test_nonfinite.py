@@ -341,7 +341,52 @@ def changed_twice(f):
     y.sum().backward()
 
 
+def changed_beside_another(f):
+    c, other = f.tensor([1.0, 2.0]), f.tensor([3.0, 4.0])
+    y = leaf(f, 1.0, 2.0) * c  # saves c
+    other.add_(1)
+    other.mul_(2)
+    c.mul_(3)  # changes c
+    y.sum().backward()
+
+
+def changed_through_a_view(f):
+    c, other = f.tensor([[1.0, 2.0]]), f.tensor([[3.0, 4.0]])
+    y = leaf(f, 1.0, 2.0) * c  # multiplies by c
+    other.add_(1)
+    c[0].add_(3)  # changes a row
+    c.mul_(2)
+    y.sum().backward()
+
+
+def changed_by_an_argument(f):
+    h = f.sigmoid(leaf(f, 1.0, 2.0))  # saves h
+    f.nn.functional.relu(h, inplace=True).sum().backward()  # overwrites h
+
+
+def changed_by_an_argument_without_its_name(f):
+    h = f.sigmoid(leaf(f, 1.0, 2.0))  # saves its result
+    f.nn.functional.relu(h, True).sum().backward()  # overwrites the result
+
+
+def changed_by_adam(f):
+    w = leaf(f, 1.0, 2.0)
+    optimizer = f.optim.Adam([w], lr=0.1)
+    first, second = (w * w).sum(), (w**3).sum()  # saves w
+    first.backward()
+    optimizer.step()  # Adam steps
+    second.backward()
+
+
 CHANGES = [
+    (changed_beside_another, "MulBackward0 at {# saves c} saved the tensor for backward, and mul_ at {# changes c}"),
+    (changed_through_a_view, "MulBackward0 at {# multiplies by c} saved the tensor for backward, and add_ at "
+     "{# changes a row}"),
+    (changed_by_an_argument, "SigmoidBackward0 at {# saves h} saved the tensor for backward, and relu at "
+     "{# overwrites h}"),
+    (changed_by_an_argument_without_its_name, "SigmoidBackward0 at {# saves its result} saved the tensor for "
+     "backward, and relu at {# overwrites the result}"),
+    (changed_by_adam, "PowBackward0 at {# saves w} saved the tensor for backward, and add"),
     (changed_output, "ExpBackward0 at {# saves its output} saved the tensor for backward, and add_ at {# changes it}"),
     (changed_operand, "MulBackward0 at {# saves its operand} saved the tensor for backward, and mul_ at {# changes the "
      "operand}"),
@@ -358,6 +403,18 @@ def test_a_version_error_names_the_two_lines(framework, program, sentence):
     graph = traced(framework, lambda: program(framework))
     assert graph.error_phase == "backward"
     assert stripped(graph.error_hint).startswith(placed(sentence)), graph.error_hint
+
+
+def test_an_operation_that_returns_its_input_unchanged_is_no_write(framework):
+    def program():
+        h = framework.tanh(leaf(framework, 1.0, 2.0))  # saves tanh twice
+        framework.nn.functional.dropout(h, 0.5, True, False)
+        h.to(h.dtype, True)
+        h.mul_(2)  # doubles it
+        h.sum().backward()
+
+    expected = placed("TanhBackward0 at {# saves tanh twice} saved the tensor for backward, and mul_ at {# doubles it}")
+    assert stripped(traced(framework, program).error_hint).startswith(placed(expected))
 
 
 @pytest.mark.parametrize(
