@@ -111,6 +111,20 @@ class Facts:
         values = [_moved(change(arguments[p].value, generator), generator) for p in self.subject.active]
         return self.at(values, arguments)
 
+    def with_defaults(self) -> "Facts | None":
+        """The facts with forward's defaults in place of other flags and numbers.
+
+        None if there are no other ones, or if forward rejects the defaults or returns other shapes with them.
+        """
+        subject = self.subject
+        defaults = {p.name: p.default for p in subject.info.parameters if p.has_default}
+        arguments = [
+            replace(a, value=defaults[a.name]) if not a.is_tensor and a.name in defaults else a
+            for a in subject.arguments
+        ]
+        changed = any(a.value != b.value for a, b in zip(arguments, subject.arguments, strict=True) if not b.is_tensor)
+        return self.at([arguments[p].value for p in subject.active], arguments) if changed else None
+
     def at(self, values: Sequence[NDArray[Any]], given: Sequence[Argument] | None = None) -> "Facts | None":
         """The facts at other values of the active inputs; None if forward rejects them or returns other shapes.
 

@@ -79,8 +79,8 @@ def _cause(subject: Subject, *, tried: bool) -> tuple[str | None, Location | Non
     strangers = () if tried else subject.call().saved_strangers
     if strangers:
         return (
-            f"ctx.saved_tensors[{strangers[0]}] is neither an input nor an output of forward, so no gradient "
-            "flows through it; save inputs or outputs, and compute this tensor from them in backward",
+            f"ctx.saved_tensors[{strangers[0]}] is neither an input nor a differentiable output of forward, so no "
+            "gradient flows through it; save such inputs or outputs, and compute this tensor from them in backward",
             _saving_line(subject, strangers[0]),
         )
     if leaving is not None:
@@ -89,7 +89,7 @@ def _cause(subject: Subject, *, tried: bool) -> tuple[str | None, Location | Non
     if attributes:
         stored = f"ctx.{attributes[0]} is a tensor computed inside forward, so no gradient flows through it"
         where = _storing_line(subject, attributes[0])
-        return f"{stored}; save inputs or outputs, and compute this tensor from them in backward", where
+        return f"{stored}; save inputs or differentiable outputs, and compute this tensor from them in backward", where
     return None, None
 
 

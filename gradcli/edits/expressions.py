@@ -108,8 +108,9 @@ def _swapped(node: ast.expr, scope: Scope, idiom: Idiom) -> Iterator[tuple[float
         shown = ast.unparse(node)
         if any(atom.text == shown for atom in scope.atoms):
             yield from ((atom.length, atom.node) for atom in scope.atoms if atom.text != shown)
-    elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        yield from ((0.3 + atom.length, atom.node) for atom in scope.numbers)
+    elif _is_number(node, float):  # the whole of `-1`, before its `1`
+        own = 0.3 if isinstance(node, ast.Constant) else 0.2
+        yield from ((own + atom.length, atom.node) for atom in scope.numbers)
 
 
 def _index_summed(node: ast.Subscript, idiom: Idiom) -> Iterator[ast.expr]:
@@ -125,9 +126,10 @@ def _index_summed(node: ast.Subscript, idiom: Idiom) -> Iterator[ast.expr]:
         yield idiom.summed(node.value, numbers, keep=False)
 
 
-def _is_number(node: ast.expr) -> bool:
+def _is_number(node: ast.expr, *kinds: type) -> bool:
+    """Whether an expression is an integer literal, or one of the other `kinds`, with or without a sign."""
     operand = node.operand if isinstance(node, ast.UnaryOp) else node
-    return isinstance(operand, ast.Constant) and type(operand.value) is int
+    return isinstance(operand, ast.Constant) and type(operand.value) in (int, *kinds)
 
 
 def _is_size(node: ast.expr) -> bool:

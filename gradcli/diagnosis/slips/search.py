@@ -148,7 +148,7 @@ class SlipSearch:
     def _elsewhere(self) -> list[Facts]:
         if self._others is None:
             facts, blocks = self._facts, self._facts.subject.domain.blocks
-            made = [facts.elsewhere, facts.rearranged(0), facts.rearranged(2)]
+            made = [facts.elsewhere, facts.rearranged(0), facts.rearranged(2), facts.with_defaults()]
             if all(block.entries == 1 for block in blocks):  # a single number also far away, where a branch may differ
                 values = [facts.subject.arguments[p].value for p in facts.subject.active]
                 made.append(facts.at([0.3 * value for value in values]))

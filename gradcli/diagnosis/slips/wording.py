@@ -31,8 +31,9 @@ def sentence_of(slip: Slip, draft: Draft, name: str) -> str:
     else:
         taken = {change.old: change.new for change in slip.changes if isinstance(change.new, ast.AST)}
         changed = ast.unparse(_exchanged(around, taken))
+        belongs = f"forward's `{changed}`" if slip.borrowed and changed.isidentifier() else f"`{changed}`"
         return (
-            f"{name}: line {slip.line} has `{ast.unparse(around)}` where `{changed}` belongs; with this corrected, "
+            f"{name}: line {slip.line} has `{ast.unparse(around)}` where {belongs} belongs; with this corrected, "
             "the returned gradient is right"
         )
     return f"{name}: `{old}` {what}{inside} (line {slip.line}); with this corrected, the returned gradient is right"

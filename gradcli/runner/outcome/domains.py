@@ -15,7 +15,12 @@ _SAMPLES = 3
 
 
 def positive_note(
-    result: CheckResult, case: CheckCase, subject: Subject, finding: Finding, evidence: Sequence[Evidence]
+    result: CheckResult,
+    case: CheckCase,
+    subject: Subject,
+    finding: Finding,
+    evidence: Sequence[Evidence],
+    smallest: Sequence[Argument],
 ) -> str | None:
     """The flags to add if some inputs are always positive, where the gradient is wrong at the negative entries drawn.
 
@@ -25,6 +30,7 @@ def positive_note(
         subject: the target at the sample that failed.
         finding: what was found there.
         evidence: what the checks found there.
+        smallest: the smallest failing arguments: inputs that are positive there are no excuse.
 
     Returns:
         The note; None where the gradient is wrong at positive values too, or something else than values is wrong.
@@ -34,10 +40,12 @@ def positive_note(
         return None
     recheck = Recheck(subject, proof, case.settings, case.seed)
     free = _free(result.inputs, subject.arguments)
-    found: list[tuple[InputSpec, ...]] = [
-        (spec,) for spec in free if _is_right(recheck, (spec,), subject.arguments, case)
-    ]
-    if not found and len(free) > 1 and _is_right(recheck, free, subject.arguments, case):
+
+    def excuses(chosen: tuple[InputSpec, ...]) -> bool:
+        return not _are_positive(chosen, smallest) and _is_right(recheck, chosen, subject.arguments, result, case)
+
+    found = [(spec,) for spec in free if excuses((spec,))]
+    if not found and len(free) > 1 and excuses(free):
         found = [free]
     if not found:
         return None
@@ -56,15 +64,29 @@ def _free(specs: Sequence[InputSpec], arguments: Sequence[Argument]) -> tuple[In
     return tuple(replace(s, domain="positive") for s in specs if s.domain == "normal" and s.name in negative)
 
 
+def _are_positive(chosen: Sequence[InputSpec], arguments: Sequence[Argument]) -> bool:
+    """Whether all entries of the chosen inputs are positive in these arguments."""
+    names = {spec.name for spec in chosen}
+    return all(bool((a.value > 0).all()) for a in arguments if a.name in names)
+
+
 def _drawn(
-    chosen: Sequence[InputSpec], arguments: Sequence[Argument], case: CheckCase
+    chosen: Sequence[InputSpec], arguments: Sequence[Argument], result: CheckResult, case: CheckCase
 ) -> Iterator[tuple[Argument, ...]]:
-    """The arguments with the chosen inputs drawn from their domain, as they are if the flags are given."""
+    """The arguments with the chosen inputs drawn from positive numbers, first with the other inputs as they are."""
+    names = {spec.name for spec in chosen}
+    others = tuple(spec for spec in result.inputs if spec.domain == "normal" and spec.name not in names)
     for sample in range(_SAMPLES):
-        new = {a.name: a for a in build(chosen, seed=case.seed, dtype=case.settings.dtype, sample=sample)}
-        yield tuple(replace(a, value=new[a.name].value, domain="positive") if a.name in new else a for a in arguments)
+        specs = (*chosen, *(others if sample else ()))
+        new = {a.name: a for a in build(specs, seed=case.seed, dtype=case.settings.dtype, sample=sample)}
+        yield tuple(
+            replace(a, value=new[a.name].value, domain=new[a.name].domain) if a.name in new else a for a in arguments
+        )
 
 
-def _is_right(recheck: Recheck, chosen: Sequence[InputSpec], arguments: Sequence[Argument], case: CheckCase) -> bool:
+def _is_right(
+    recheck: Recheck, chosen: Sequence[InputSpec], arguments: Sequence[Argument], result: CheckResult, case: CheckCase
+) -> bool:
     """Whether the check passes at all samples. One direction is tested first: it refutes most wrong gradients."""
-    return all(not recheck.is_refuted(drawn) and recheck.passes(drawn) for drawn in _drawn(chosen, arguments, case))
+    drawn = _drawn(chosen, arguments, result, case)
+    return all(not recheck.is_refuted(these) and recheck.passes(these) for these in drawn)

@@ -55,7 +55,7 @@ def explained(
     with watchdog.during("shrinking", optional=True, share=SHRINKING_SECONDS):
         arguments = smallest_failing(subject, findings[0], evidence, case.settings, seed=case.seed)
         excuse = (
-            positive_note(result, case, subject, findings[0], evidence)
+            positive_note(result, case, subject, findings[0], evidence, arguments)
             if is_inferred and not watchdog.is_slow
             else None
         )

@@ -91,3 +91,32 @@ def test_inputs_that_were_given_are_not_put_in_question(written):
     report = gradcli.check(f"{written()}:Huber", (values, np.array([0.5, -1.0, -0.1])))
     assert report.verdict is Verdict.FAILED
     assert "domain=positive" not in str(report)
+
+
+SWAPPED = """
+import {framework} as torch
+from {framework}.autograd import Function
+
+class Nearest(Function):
+    @staticmethod
+    def forward(ctx, a, p, n):
+        near = (a - n) ** 2 < (p - n) ** 2
+        ctx.save_for_backward(a, p, n, near)
+        return torch.where(near, (a - n) ** 2, (p - n) ** 2)
+
+    @staticmethod
+    def backward(ctx, g):
+        a, p, n, near = ctx.saved_tensors
+        gp = torch.where(near, 0 * g, {slope} * g * (p - n))
+        return torch.where(near, 2 * g * (a - n), 0 * g), gp, -2 * g * torch.where(near, a - n, p - n)
+"""
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_no_flag_is_given_under_which_other_inputs_of_its_domain_fail(tmp_path, framework):
+    if framework == "torch":
+        pytest.importorskip("torch")
+    for name, slope in (("wrong", "torch.where(p > n, 2.0 + 0 * p, 1.0 + 0 * p)"), ("right", "2")):
+        (tmp_path / f"{name}.py").write_text(SWAPPED.format(framework=framework, slope=slope))
+    assert "always holds" not in first_note(f"{tmp_path / 'wrong.py'}:Nearest")  # p > n decides, not p > 0
+    assert gradcli.check(f"{tmp_path / 'right.py'}:Nearest").verdict is Verdict.PASSED
