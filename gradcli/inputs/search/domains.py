@@ -41,9 +41,9 @@ def domain_choices(
 
 
 def square_domain(forward: str) -> DomainChoice | None:
-    """The domain of square matrices that the source of forward suggests; None where it suggests none."""
-    if re.search(r"(?<![a-z])(cholesky|eigh|eigvalsh|logdet)", forward):
+    """The domain of square matrices that the calls in the source of forward suggest; None where they suggest none."""
+    if re.search(r"(?<![a-z])(?<!def )(cholesky|eigh|eigvalsh)\w*\(", forward):
         return SPD
-    if re.search(r"(?<![a-z])(solve_triangular|triangular_solve|cholesky_solve)", forward):
+    if re.search(r"(?<![a-z])(?<!def )(solve_triangular|triangular_solve)\(", forward):
         return TRIANGULAR
     return None

@@ -18,6 +18,7 @@ _INDEXING = rf"(?:{_LOOK_UPS})\([^)]*\b{{0}}\b"
 _SUBSCRIPT = r"\[[^\]:]*\b{0}\b[^\]:]*\]|\b{0}\.(?:long|astype\(int)"
 _MASKING = r"(?:where|masked_fill\w*|masked_select)\(\s*~?{0}\b|~{0}\b|\b{0}\.bool\b|\[{0}\] ?="
 _COMPLEX = r"conj\(|complex|\.imag\b|\.real\b|polar\(|\.angle\("
+_CONJUGATED = r"\b{0}\.(?:conj|imag\b)|\b(?:conj|conjugate|imag|view_as_real)\(\s*{0}\b"
 _REDUCED = r"\.(?:sum|mean|var|std|amax|norm)\((?:dim=|axis=)?[(\[]([\d, ]+)[)\]]"
 _GROUPS = (ast.Tuple, ast.List, ast.Set)
 _UNBROADCAST = r"sum_to_size|unbroadcast|sum_to_shape|sum_to\("
@@ -25,11 +26,15 @@ _UNBROADCAST = r"sum_to_size|unbroadcast|sum_to_shape|sum_to\("
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceHints:
-    """Hints read from source; they order the search and never decide it. Empty where there is no source."""
+    """Hints read from source; they order the search and never decide it. Empty where there is no source.
+
+    `conjugated` says that forward conjugates an argument itself, or takes its imaginary part.
+    """
 
     forward: str
     backward: str
     gradients: tuple[bool | None, ...]
+    conjugated: bool = False
     sums: tuple[Sum | None, ...] = ()
 
     def sum_of(self, position: int) -> Sum | None:
@@ -125,8 +130,8 @@ class SourceHints:
 
     @property
     def minds_complex(self) -> bool:
-        """Whether backward conjugates, so that complex inputs are part of the contract."""
-        return re.search(r"conj\b", self.backward) is not None
+        """Whether backward conjugates, or forward an argument, so that complex inputs are part of the contract."""
+        return self.conjugated or re.search(r"conj\b", self.backward) is not None
 
     def _bonus(self, name: str, patterns: tuple[str, ...]) -> float:
         escaped = re.escape(name)
@@ -141,11 +146,12 @@ def read_hints(
     forward: Callable[..., Any] | None, backward: Callable[..., Any] | None, names: Sequence[str]
 ) -> SourceHints:
     """The hints for a target whose arguments have these names; without source there are none."""
-    text = _source(backward)
+    own, text = _source(forward), _source(backward)
     return SourceHints(
-        forward=_source(forward),
+        forward=own,
         backward=text,
         gradients=_gradients(text, len(names)),
+        conjugated=any(re.search(_CONJUGATED.format(re.escape(name)), own) for name in names),
         sums=sums_of(_tree(text), names),
     )
 

@@ -131,3 +131,46 @@ def test_they_stay_real_where_forward_is_flat_there_too(ns: Any) -> None:
             return 0 * ns.conj(g)
 
     assert seen(checked(Floor)) == {"x": "float64"}
+
+
+@pytest.mark.parametrize("conjugate", [False, True])
+@pytest.mark.parametrize("name", ["by its conjugate", "by its parts"])
+def test_a_forward_that_conjugates_its_input_is_checked_at_complex_ones(name: str, conjugate: bool) -> None:
+    """In JAX the gradient of |z|^2 is 2 conj(z): the mistake is that backward has no conjugate, so forward tells."""
+    jax = pytest.importorskip("jax")
+    jnp = jax.numpy
+
+    @jax.custom_vjp
+    def by_conjugate(z: Any) -> Any:
+        return (z * jnp.conj(z)).real
+
+    @jax.custom_vjp
+    def by_parts(z: Any) -> Any:
+        return z.real**2 + z.imag**2
+
+    squared = by_conjugate if name == "by its conjugate" else by_parts
+    if conjugate:
+        squared.defvjp(lambda z: (squared(z), z), lambda z, g: (2 * g * jnp.conj(z),))
+    else:
+        squared.defvjp(lambda z: (squared(z), z), lambda z, g: (2 * g * z,))
+    result = check_object(squared, case_of(CheckSpec(target="module:squared"), Settings(order=1, shrink=False)))
+    assert result.verdict is (Verdict.PASSED if conjugate else Verdict.FAILED)
+    assert [f.kind for f in result.findings] == ([] if conjugate else [FindingKind.MISSING_CONJUGATE])
+
+
+def test_imaginary_parts_of_what_forward_computes_ask_for_no_complex_input(ns: Any) -> None:
+    class Sine(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            y = ns.exp(1j * x)
+            return ns.real(y * y.conj()) + y.imag
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * ns.cos(x)
+
+    result = check_object(Sine, case_of(CheckSpec(target="module:Sine"), Settings(order=1)))
+    assert result.verdict is Verdict.PASSED
+    assert seen(result) == {"x": "float64"}

@@ -1,0 +1,54 @@
+"""Symmetric matrices are drawn where forward calls an operation for such, not where it only has a name like one."""
+
+from typing import Any
+
+import pytest
+
+from gradcli.cases import CheckSpec
+from gradcli.findings import FindingKind
+from gradcli.runner.case import check_object
+from gradcli.runner.planning.plan import case_of
+from gradcli.settings import Settings
+from gradcli.verdict import Verdict
+
+
+@pytest.mark.parametrize("transposed", [True, False])
+def test_a_local_name_chooses_no_domain(ns: Any, transposed: bool) -> None:
+    class Volume(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            ctx.save_for_backward(a)
+            _, logdet = ns.linalg.slogdet(a)
+            return logdet * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            inverse = ns.linalg.inv(ctx.saved_tensors[0])
+            return g * (inverse.mT if transposed else inverse)
+
+    result = check_object(Volume, case_of(CheckSpec(target="module:Volume"), Settings(order=1)))
+    assert result.verdict is (Verdict.PASSED if transposed else Verdict.FAILED)
+    assert [f.kind for f in result.findings] == ([] if transposed else [FindingKind.TRANSPOSED])
+    assert not any("is drawn from domain" in note for note in result.notes)
+
+
+def test_a_call_does(ns: Any) -> None:
+    class Factor(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            l = ns.linalg.cholesky(a)
+            ctx.save_for_backward(l)
+            return l * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (l,) = ctx.saved_tensors
+            inverse = ns.linalg.inv(l)
+            phi = (l.mT @ g).tril()
+            phi = phi - ns.diag(ns.diagonal(phi)) / 2
+            full = inverse.mT @ phi @ inverse
+            return (full + full.mT) / 2
+
+    result = check_object(Factor, case_of(CheckSpec(target="module:Factor"), Settings(order=1)))
+    assert result.verdict is Verdict.PASSED, result
+    assert any("is drawn from domain spd" in note for note in result.notes)
