@@ -185,6 +185,11 @@ class NumpySubject(ArraySubject):
         caller = PairCaller(self._pair, self.info.name, arguments)
         caller.run({i: np.array(a.value) for i, a in enumerate(arguments) if a.is_tensor})
 
+    @property
+    def first_order_only(self) -> str:
+        """The reason, which holds for every derivative in NumPy."""
+        return "NumPy cannot differentiate the derivative"
+
     def derivative_map(self, order: int) -> ArrayMap:
         """The function with its derivative. Raises ValueError above order 1: NumPy differentiates nothing."""
         if order != 1:

@@ -91,7 +91,7 @@ def slot_for(name: str, parameter: Parameter, position: int, names: Sequence[str
         hints: what the source of forward and backward says.
     """
     costs = _Costs()
-    word = name.split("[", maxsplit=1)[0].lower().strip("_")
+    word = _word(name)
     gradient = hints.gradient_of(position)
     tensor_offset = _add_constants(costs, word, parameter, gradient, names)
     if parameter.has_default:
@@ -105,6 +105,12 @@ def slot_for(name: str, parameter: Parameter, position: int, names: Sequence[str
         costs.put(NUMBER_TENSOR_COST, Choice(kind="number-tensor"))
     ordered = sorted(costs.found.items(), key=lambda item: (item[1], item[0].kind, item[0].rank, item[0].text))
     return Slot(name=name, parameter=parameter, choices=tuple((cost, choice) for choice, cost in ordered))
+
+
+def _word(name: str) -> str:
+    """The name as the lists of names have it. A single capital keeps its case: `k` is a count, `K` seldom is."""
+    bare = name.split("[", maxsplit=1)[0].strip("_")
+    return bare if len(bare) == 1 else bare.lower()
 
 
 class _Costs:

@@ -90,6 +90,17 @@ def test_complex_inputs_are_a_case_where_backward_conjugates():
     assert [[spec.dtype for spec in other] for other in found.alternatives] == [["complex128"]]
 
 
+def test_a_single_capital_is_not_taken_for_a_count():
+    def ratio(F, K):
+        return F / (1 + K * K)
+
+    def power(F, k):
+        return F / (1 + k * k)
+
+    kinds = [infer(plain.info_of(each), plain.attempt_of(each)).specs[1].kind for each in (ratio, power)]
+    assert kinds == ["tensor", "value"]
+
+
 def test_a_constant_is_never_one_or_zero():
     (_, constant) = inferred("mul_constant").specs
     assert constant.value not in (0, 1)
