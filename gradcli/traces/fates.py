@@ -11,7 +11,8 @@ class GraphCut:
     """An operation that cuts the graph: gradients follow its input but not its result; with the leaves cut off.
 
     `other_result` says that gradients follow another result of the same operation, `before_flag` that the leaf was used
-    when its requires_grad was still False, `new_leaf` that the operation creates a new leaf. `how` is what was called:
+    when its requires_grad was still False, `new_leaf` that the operation creates a new leaf, `of_gradients` that it is
+    autograd.grad without create_graph=True. `how` is what was called:
     "detach()", ".data", "item()", "gt()", "long()", "Sign.apply()", or, `by_mode`, what had switched recording off:
     "no_grad", "inference_mode", "set_grad_enabled(False)", with `site` the line of that and `used_at` the line of the
     operation. `gives` is the dtype of the result, or "number"; `forward` where the forward of a custom Function is
@@ -30,6 +31,7 @@ class GraphCut:
     other_result: bool = False
     before_flag: bool = False
     new_leaf: bool = False
+    of_gradients: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As in the trace document."""

@@ -22,7 +22,7 @@ from gradcli.tracing.graph import LEAF_NODE, GraphPass, backward_order, frozen_n
 from gradcli.tracing.hooks import HookLog, HookStandIn, RawCall
 from gradcli.tracing.modules import ModuleWatch
 from gradcli.tracing.names import Named, NameTable
-from gradcli.tracing.operations import NEW_LEAVES, OperationLog
+from gradcli.tracing.operations import GRADIENTS, NEW_LEAVES, OperationLog
 from gradcli.tracing.origins.nonfinite import Origins
 from gradcli.tracing.origins.overwritten import Overwritten
 from gradcli.tracing.origins.provenance import Loss, Provenance, by_mode, how_lost
@@ -284,6 +284,7 @@ def _cut(loss: Loss) -> GraphCut:
         other_result=any(operation.tracked_out),
         before_flag=loss.before_flag,
         new_leaf=operation.name in NEW_LEAVES,
+        of_gradients=operation.name == GRADIENTS,
         forward=rule,
     )
 

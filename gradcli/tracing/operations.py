@@ -20,6 +20,7 @@ from gradcli.tracing.sites import site_of_frame, users_frame
 ESCAPES = frozenset({"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__complex__"})
 """Methods that give Python's or NumPy's numbers."""
 DATA_SET = ".data ="
+GRADIENTS = "autograd.grad"
 NEW_LEAVES = ("Parameter", "deepcopy")
 """What makes another leaf of a tensor."""
 _OPERATORS_IN_PLACE = frozenset({"iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow"})

@@ -26,7 +26,7 @@ from gradcli.tracing.memory.retained import hold
 from gradcli.tracing.memory.saved import LedgerWatch
 from gradcli.tracing.modules import ModuleWatch
 from gradcli.tracing.names import NameTable
-from gradcli.tracing.operations import OperationLog
+from gradcli.tracing.operations import GRADIENTS, OperationLog
 from gradcli.tracing.reading import Lens, as_tuple, maker_of
 from gradcli.tracing.registration import HookWatch
 from gradcli.tracing.sites import of_user, site_of_frame, users_frame
@@ -229,7 +229,10 @@ class Tracer:
             self.keeps_graph = bool(keywords.get("retain_graph", recorded))
             only = keywords.get("inputs") if fills else None
             self.restricted_to = None if only is None else list(self.lens.tensors_in(only))
-            with self._pass(list(self.lens.tensors_in(roots)), sys._getframe(1), fills=fills, recorded=recorded):
+            caller, noted = sys._getframe(1), self.operations.listening and not fills
+            with self._pass(list(self.lens.tensors_in(roots)), caller, fills=fills, recorded=recorded):
+                if noted:
+                    return self.operations.run(GRADIENTS, original, (roots, *args), keywords, caller)
                 return original(roots, *args, **keywords)
 
         self.patches.everywhere(owner, name, watched)

@@ -180,7 +180,8 @@ def _no_pass(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | None]:
 
 def _not_reached(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | None]:
     if fate.asked_at is not None:
-        return f"autograd.grad, at {fate.asked_at}, returns its gradient and fills no .grad", None
+        asked = f"only autograd.grad, at {fate.asked_at}, ran back to it: it returns gradients and fills no .grad"
+        return (_lost(graph, fate) if graph.fills_grad else None) or (asked, None)
     if fate.in_result:
         where = "" if graph.pass_site is None else f" at {graph.pass_site}"
         ran = f"from {graph.pass_root or 'another tensor'}{where}"
@@ -224,6 +225,11 @@ def _lost(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom] | None:
 
 
 def _what_cut(cut: GraphCut) -> str:
+    if cut.of_gradients:
+        return (
+            f"autograd.grad, at {cut.site}, was called without create_graph=True, so its result carries no graph and "
+            "no gradient flows back through it; pass create_graph=True there"
+        )
     if cut.before_flag:
         return f"{cut.used_at} used it when its requires_grad was still False; set requires_grad earlier"
     if cut.by_mode:

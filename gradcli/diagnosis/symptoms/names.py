@@ -33,7 +33,8 @@ class Symptom(Enum):
         "detached",
         "A line of code between the leaf and the result cuts the leaf off.",
         "No path leads to the leaf, and a line of code detached a tensor computed from it.",
-        "Use tensor operations at that line, without detach, .data, item, tolist or numpy.",
+        "Use tensor operations at that line, without detach, .data, item, tolist or numpy; autograd.grad needs "
+        "create_graph=True.",
     )
     NO_GRAD = (
         "no-grad",

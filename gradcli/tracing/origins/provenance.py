@@ -1,15 +1,17 @@
 """Where values came from: the operations from a leaf to a result, and the one at which its gradient was lost."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, final
 
 from gradcli.frozen import dataclass
-from gradcli.tracing.operations import DATA_SET, ESCAPES, Operation, OperationLog
+from gradcli.tracing.operations import DATA_SET, ESCAPES, GRADIENTS, NEW_LEAVES, Operation, OperationLog
 
 _ATTRIBUTES = ("data", "T", "mT", "H", "mH", "real", "imag")
 _WRITTEN = {"gt": "`>`", "ge": "`>=`", "lt": "`<`", "le": "`<=`", "eq": "`==`", "ne": "`!=`", DATA_SET: DATA_SET,
             "__array__": "numpy()", "Parameter": "nn.Parameter()"}  # fmt: skip
-_DETACHING = frozenset({"detach", "detach_", DATA_SET, *ESCAPES})
+_DETACHING = frozenset({"detach", "detach_", DATA_SET, GRADIENTS, *ESCAPES})
+_ENDS = _DETACHING | {"data", *NEW_LEAVES}
+_FLOATING = ("float", "bfloat", "complex")
 
 
 @final
@@ -42,14 +44,17 @@ class Provenance:
             for value in operation.inputs
         ]
         self._possible = self._behind([*self.roots, *escaped], self._last)[0]
+        self._followed = self._behind(self.roots, self._last, _could_follow)[0]
 
-    def _behind(self, roots: Iterable[int], end: int) -> tuple[set[int], int]:
+    def _behind(
+        self, roots: Iterable[int], end: int, through: Callable[[Operation], bool] = lambda _: True
+    ) -> tuple[set[int], int]:
         """The values that the roots were computed from by operations before `end`, and the end of those operations."""
         values, last = set(roots), 0
         for number in range(min(end, len(self.operations)) - 1, -1, -1):
             operation = self.operations[number]
-            if any(value in values for value in operation.outputs):
-                values.update(operation.inputs)
+            if any(value in values for value in operation.outputs) and through(operation):
+                values.update(value for value, _ in _sources(operation))
                 last = max(last, number + 1)
         return values, last
 
@@ -63,7 +68,9 @@ class Provenance:
     def _first_losses(self, leaves: Sequence[Any], wanted: set[int], *, certain: bool) -> list[Loss | None]:
         """One pass over all operations; each leaf is a bit in the set of leaves that a value depends on.
 
-        An operation that writes to a leaf, such as its initialisation, does not cut that leaf's own gradient.
+        An operation that writes to a leaf, such as its initialisation, does not cut that leaf's own gradient. A call of
+        autograd.grad cuts only if its result, had it a graph, would lead gradients to it: a program that uses the
+        gradients as numbers, to print them or in an update under no_grad, loses nothing there.
         """
         own = {value: 1 << place for place, leaf in enumerate(leaves) for value in self.log.values(leaf)}
         bits = dict(own)
@@ -71,7 +78,7 @@ class Provenance:
         lost = 0
         for operation in self.operations:
             flags = followed = early = 0
-            for value, tracked in zip(operation.inputs, operation.tracked, strict=True):
+            for value, tracked in _sources(operation):
                 flags |= bits.get(value, 0)
                 followed |= bits.get(value, 0) if tracked else 0
                 early |= own.get(value, 0) if not tracked and operation.mode is None else 0
@@ -81,7 +88,8 @@ class Provenance:
             for value in operation.outputs:
                 bits[value] = flags | own.get(value, 0)
                 written |= own.get(value, 0)
-            leading = [place for place, value in enumerate(operation.outputs) if value in wanted]
+            aims = self._followed if operation.name == GRADIENTS else wanted
+            leading = [place for place, value in enumerate(operation.outputs) if value in aims]
             ends = not (follows_any(operation, leading) if leading else any(operation.tracked_out))
             leads = bool(leading) or (operation.name in ESCAPES and any(v in wanted for v in operation.inputs))
             new = ((followed if ends else 0) | early) & ~lost & ~written if leads else 0
@@ -91,6 +99,22 @@ class Provenance:
                 lost |= 1 << place
                 new &= new - 1
         return [found.get(place) for place in range(len(leaves))]
+
+
+def _sources(operation: Operation) -> Iterator[tuple[int, bool]]:
+    """What an operation computes from, each with whether gradients follow it.
+
+    The numbers that autograd.grad begins with are left out: `ones_like(loss)` has the shape of loss, no value of it.
+    """
+    for value, tracked in zip(operation.inputs, operation.tracked, strict=True):
+        if tracked or operation.name != GRADIENTS:
+            yield value, tracked
+
+
+def _could_follow(operation: Operation) -> bool:
+    """Whether gradients would flow back through an operation if they followed its inputs."""
+    ends = operation.mode is not None or operation.name in _ENDS or not operation.dtype.startswith(_FLOATING)
+    return not ends or operation.name == GRADIENTS
 
 
 def follows_any(operation: Operation, outputs: Sequence[int]) -> bool:
@@ -115,5 +139,5 @@ def how_lost(operation: Operation) -> str:
 
 def by_mode(operation: Operation) -> bool:
     """Whether gradients were lost because recording was off, not because of the operation."""
-    carries = operation.dtype.startswith(("float", "bfloat", "complex"))
+    carries = operation.dtype.startswith(_FLOATING)
     return operation.mode is not None and carries and operation.name not in _DETACHING
