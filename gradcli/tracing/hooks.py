@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.errors import counted, message_of
 from gradcli.traces import ArraySummary, SourceSite
-from gradcli.tracing.reading import Lens, Snapshot, as_tuple, common_factor
+from gradcli.tracing.reading import Lens, Snapshot, as_tuple, common_factor, dtype_name
 from gradcli.tracing.sites import is_users_function, name_of_function, site_of_function
 
 Snapshots = tuple[Snapshot | None, ...]
@@ -312,9 +312,13 @@ def _problem_of_gradients(lens: Lens, before: Snapshots, replies: tuple[Any, ...
     if len(replies) != len(before):
         return f"returned {counted(len(replies), 'gradient')}, expected {len(before)}"
     for slot, (old, new) in enumerate(zip(before, replies, strict=True)):
-        if old is not None and lens.is_tensor(new) and tuple(new.shape) != old.summary.shape:
-            which = "" if len(before) == 1 else f" number {slot}"
-            return f"returned a gradient{which} of shape {list(new.shape)} where {list(old.summary.shape)} was expected"
+        if old is None or not lens.is_tensor(new):
+            continue
+        gradient = f"returned a gradient{'' if len(before) == 1 else f' number {slot}'} of"
+        if tuple(new.shape) != old.summary.shape:
+            return f"{gradient} shape {list(new.shape)} where {list(old.summary.shape)} was expected"
+        if dtype_name(new.dtype) != old.summary.dtype:
+            return f"{gradient} dtype {dtype_name(new.dtype)} where {old.summary.dtype} was expected"
     return None
 
 

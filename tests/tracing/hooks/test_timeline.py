@@ -164,6 +164,7 @@ def test_no_factor_is_claimed_where_another_hook_bends_the_gradient(framework):
     ("reply", "problem"),
     [
         (lambda g: g.sum(), "returned a gradient of shape [] where [2] was expected"),
+        (lambda g: g.double(), "returned a gradient of dtype float64 where float32 was expected"),
         (lambda g: 5, "returned int; a tensor, or None, was expected"),
     ],
 )
@@ -178,6 +179,19 @@ def test_a_tensor_hooks_wrong_reply_is_named(framework, reply, problem):
     assert graph.error_phase == "backward"
     assert graph.hooks[-1].problem == problem
     assert problem in graph.error_hint
+    assert graph.effects == ()
+
+
+def test_a_hook_that_computes_in_another_precision_and_returns_that_of_the_gradient_is_right(framework):
+    def loss():
+        x = framework.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 3
+        y.register_hook(lambda g: (g.double() * 2).to(g.dtype))
+        y.sum().backward()
+
+    graph = traced(framework, loss)
+    assert (graph.error, graph.hooks[-1].problem) == (None, None)
+    assert "is scaled by 2 because" in graph.effects[0]
 
 
 def test_a_legacy_hook_on_a_single_operation_is_no_reason_to_warn(framework):
