@@ -68,7 +68,8 @@ class Facts:
         """Whether the last pass ran from what the program returned, or from a part of it."""
         if self.graph is None or not self.returned:
             return True
-        return any(self._node_of(tensor) is not None for tensor in self.returned)
+        began = set(map(id, self.roots))  # a leaf has no node where nothing but itself leads to it
+        return any(id(tensor) in began or self._node_of(tensor) is not None for tensor in self.returned)
 
     def pass_root(self) -> str | None:
         """The name of the tensor that the last pass ran from."""

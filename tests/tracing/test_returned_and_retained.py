@@ -1,0 +1,46 @@
+"""What a program returns, and the results that are to keep their gradients: which pass is shown, and what it missed."""
+
+import sys
+
+import pytest
+
+from tests.tracing.tracing import at, fate, grads, traced
+
+HERE = sys.modules[__name__]
+
+
+def leaves(f):
+    return f.tensor([1.0, 2.0], requires_grad=True), f.tensor([3.0, 4.0], requires_grad=True)
+
+
+# --- the tensor that backward ran from
+def leaf_of_the_pass(f):
+    w = f.ones((), requires_grad=True)
+    w.backward()
+    return w
+
+
+def loss_made_a_leaf(f):
+    x, _ = leaves(f)
+    loss = x.detach().sum().requires_grad_()
+    loss.backward()
+    return {"loss": loss, "x": x}
+
+
+@pytest.mark.parametrize("program", [leaf_of_the_pass, loss_made_a_leaf], ids=lambda program: program.__name__)
+def test_a_leaf_that_backward_ran_from_and_that_is_returned_is_the_same(framework, program):
+    graph = traced(framework, lambda: program(framework))
+    assert graph.result_in_pass
+    assert graph.lints == ()
+
+
+def test_another_leaf_than_the_one_that_backward_ran_from_is_told(framework):
+    def program():
+        w, other = framework.ones((), requires_grad=True), framework.ones((), requires_grad=True)
+        w.backward()
+        return other
+
+    (lint,) = traced(framework, program).lints
+    assert lint.startswith("the graph above is that of the backward pass from w at ")
+    assert lint.endswith("not of the returned other")
+
