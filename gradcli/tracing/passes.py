@@ -336,7 +336,9 @@ class Tracer:
         return self.keeps_graph or ran.isdisjoint(backward_order(nodes))
 
     def _backward(self) -> None:
-        roots = self.lens.differentiable(self.result)
+        """Run backward from what was computed; a leaf returned beside it would only get its own cotangent added."""
+        found = self.lens.differentiable(self.result)
+        roots = [tensor for tensor in found if maker_of(tensor) is not None] or found
         if not roots:
             return
         implicit = [root.numel() == 1 and root.is_floating_point() for root in roots]

@@ -44,3 +44,24 @@ def test_another_leaf_than_the_one_that_backward_ran_from_is_told(framework):
     assert lint.startswith("the graph above is that of the backward pass from w at ")
     assert lint.endswith("not of the returned other")
 
+
+# --- leaves returned beside results
+def test_a_leaf_returned_beside_a_loss_is_no_root(framework):
+    def program():
+        x, _ = leaves(framework)
+        return (x * 2).sum(), x
+
+    assert grads(traced(framework, program)) == {"x": [2.0, 2.0]}
+
+
+def test_every_computed_result_is_a_root(framework):
+    def program():
+        x, _ = leaves(framework)
+        return (x * 2).sum(), {"more": [(x * 3).sum(), x]}
+
+    assert grads(traced(framework, program)) == {"x": [5.0, 5.0]}
+
+
+def test_leaves_returned_alone_are_roots(framework):
+    assert grads(traced(framework, lambda: leaves(framework))) == {"result[0]": [1.0, 1.0], "result[1]": [1.0, 1.0]}
+
