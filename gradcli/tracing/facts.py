@@ -183,7 +183,7 @@ class Facts:
     # --- tensors
     def cuts(self, result: object) -> tuple[GraphCut, ...]:
         """Where the gradients of leaves that the pass did not reach were lost, each place once."""
-        leaves = [entry for entry in self._table if self._is_missed(entry.tensor)]
+        leaves = [entry for entry in self._table if self._is_awaited(entry.tensor)]
         roots = list(self.roots) or list(self.lens.tensors_in(result))
         if not leaves or not roots:
             return ()
@@ -196,6 +196,11 @@ class Facts:
 
     def _is_missed(self, tensor: Any) -> bool:
         return requires_grad(tensor) and tensor.grad_fn is None and self._node_of(tensor) is None
+
+    def _is_awaited(self, tensor: Any) -> bool:
+        """Whether the pass did not reach a tensor whose `.grad` it would have filled."""
+        retains = requires_grad(tensor) and tensor.grad_fn is not None and tensor.retains_grad
+        return self._is_missed(tensor) or (retains and self._node_of(tensor) is None)
 
     def _origins(self, node: Any) -> tuple[str, ...]:
         """The leaves below a node, "" for one without a name."""
@@ -255,7 +260,7 @@ class Facts:
         return next((name for name in found if name is not None), None)
 
     def _used_at(self, tensor: Any) -> SourceSite | None:
-        if not self._is_missed(tensor):
+        if not self._is_awaited(tensor):
             return None
         own = set(self.operations.values(tensor))
         uses = (o for o in self.operations.operations if own.intersection(o.inputs) and own.isdisjoint(o.outputs))

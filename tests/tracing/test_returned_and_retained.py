@@ -65,3 +65,45 @@ def test_every_computed_result_is_a_root(framework):
 def test_leaves_returned_alone_are_roots(framework):
     assert grads(traced(framework, lambda: leaves(framework))) == {"result[0]": [1.0, 1.0], "result[1]": [1.0, 1.0]}
 
+
+# --- results that were to keep their gradients
+def retained_and_detached(f):
+    x, w = leaves(f)
+    h = x * 2
+    h.retain_grad()
+    k = h.detach()  # cut
+    (k * w).sum().backward()
+
+
+def test_a_retained_result_is_cut_where_it_was_detached(framework):
+    graph = traced(framework, lambda: retained_and_detached(framework))
+    found = fate(graph, "h")
+    assert found.symptom == "detached"
+    assert found.why.endswith("takes it out of the graph with detach()")
+    assert all(at(cut.site, HERE, "# cut") and set(cut.leaves) == {"x", "h"} for cut in graph.cuts)
+
+
+def retained_and_used_in_vain(f):
+    x, w = leaves(f)
+    h = x * 2
+    h.retain_grad()
+    h.sum()  # in vain
+    (x * w).sum().backward()
+
+
+def test_a_retained_result_used_in_vain_is_told_by_its_use(framework):
+    graph = traced(framework, lambda: retained_and_used_in_vain(framework))
+    assert at(fate(graph, "h").used_at, HERE, "# in vain")
+    assert fate(graph, "h").why.endswith("uses it, but no traced operation leads from that line to the result")
+
+
+def test_a_retained_result_that_nothing_used_is_told_so(framework):
+    def program():
+        x, w = leaves(framework)
+        h = x.view(2)
+        h.retain_grad()
+        (x * w).sum().backward()
+
+    assert (
+        fate(traced(framework, program), "h").why == "no path leads from the result to h: no traced operation used it"
+    )
