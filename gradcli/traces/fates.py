@@ -52,10 +52,11 @@ class TensorFate:
     its operation, `made_at` and `made_with` the line, `origins` the leaves it was computed from ("" for one without a
     name), `operations` the operations from the leaf, if they form a chain from a single one. `retained_late` says that
     retain_grad() was called only after backward, at `retained_at`; `cleared_at` is where the program last removed its
-    gradient, `replaced_at` where it gave a module a different parameter in place of this one, `used_at` the first
-    operation that used it, `asked_at` where autograd.grad reached it. `left_out` says that the pass was restricted to
-    other tensors, `in_result` that a graph leads to it from what the program returned; `unregistered_in` is the class
-    of the module that holds it as a plain tensor.
+    gradient, `zeroed_by` the operation ("" if unknown) if that left zeros of what backward had filled, `replaced_at`
+    where it gave a module a different parameter in place of this one, `used_at` the first operation that used it,
+    `asked_at` where autograd.grad reached it. `left_out` says that the pass was restricted to other tensors,
+    `in_result` that a graph leads to it from what the program returned; `unregistered_in` is the class of the module
+    that holds it as a plain tensor.
     """
 
     name: str
@@ -76,6 +77,7 @@ class TensorFate:
     retained_late: bool = False
     retained_at: SourceSite | None = None
     cleared_at: SourceSite | None = None
+    zeroed_by: str | None = None
     replaced_at: SourceSite | None = None
     asked_at: SourceSite | None = None
     used_at: SourceSite | None = None

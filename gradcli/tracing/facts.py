@@ -18,6 +18,7 @@ from gradcli.traces import (
     TraceNode,
     VersionConflict,
 )
+from gradcli.tracing.gradients import GradientLog
 from gradcli.tracing.graph import LEAF_NODE, GraphPass, backward_order, frozen_nodes
 from gradcli.tracing.hooks import HookLog, HookStandIn, RawCall
 from gradcli.tracing.modules import ModuleWatch
@@ -48,6 +49,7 @@ class Facts:
     graph: GraphPass | None
     hooks: HookWatch
     operations: OperationLog
+    gradients: GradientLog
     modules: ModuleWatch
     asked: Mapping[int, tuple[Any, SourceSite | None]]
     returned: Sequence[Any] = ()
@@ -221,6 +223,8 @@ class Facts:
         readable = node is None or tensor.retains_grad
         gradient = tensor.grad if readable else None
         retained_late, retained_at = self.hooks.late(tensor)
+        taken_at = self.gradients.taken_at(tensor) if readable and self.graph is not None else None
+        zeroed = self.gradients.zeroed(tensor)
         site = None if node is None else site_of_stack(node.metadata.get("traceback_", ()))
         return TensorFate(
             name=entry.name,
@@ -231,7 +235,8 @@ class Facts:
             retains_grad=bool(node is not None and tensor.retains_grad),
             retained_late=retained_late,
             retained_at=retained_at,
-            cleared_at=self.operations.cleared_at(tensor) if readable and self.graph is not None else None,
+            cleared_at=taken_at if zeroed is None else zeroed[0],
+            zeroed_by=None if zeroed is None else zeroed[1],
             replaced_at=self.modules.replaced_at(tensor),
             used_at=self._used_at(tensor),
             left_out=self.restricted_to is not None and not any(tensor is other for other in self.restricted_to),

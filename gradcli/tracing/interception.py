@@ -10,6 +10,7 @@ from typing import Any, final
 
 from gradcli.traces import SourceSite
 from gradcli.tracing.attributes import Patches
+from gradcli.tracing.gradients import GradientLog
 from gradcli.tracing.operations import DATA_SET, NO_OPERATIONS, OperationLog
 from gradcli.tracing.reading import Lens
 from gradcli.tracing.sites import OWN_FOLDER, of_user, site_of_frame, site_of_function, users_frame
@@ -32,10 +33,11 @@ _NO_FUNCTIONS = frozenset({"manual_seed", "seed", "is_tensor", "is_grad_enabled"
 @final
 @dataclass(slots=True)
 class OperationWatch:
-    """Passes each operation of the traced program to the log."""
+    """Passes each operation of the traced program to the log, and what it sets `.grad` to."""
 
     lens: Lens
     log: OperationLog
+    gradients: GradientLog
     patches: Patches
     _inside: bool = field(default=False)
 
@@ -73,7 +75,7 @@ class OperationWatch:
             if name in ("__get__", "__set__"):
                 attribute = getattr(getattr(function, "__self__", None), "__name__", "")
                 if name == "__set__" and attribute == "grad":
-                    log.grad_set(args[0], args[1], frame)
+                    self.gradients.assigned(args[0], args[1], frame)
                 if (name, attribute) == ("__set__", "data"):
                     name = DATA_SET
                 elif name == "__get__" and attribute in _PROPERTIES:
@@ -112,11 +114,11 @@ class OperationWatch:
         self.patches.in_users_modules(replaced)
 
     def _watch_grad(self, kind: Any) -> None:
-        plain, log = vars(kind)["grad"], self.log
+        plain, log, gradients = vars(kind)["grad"], self.log, self.gradients
 
         def put(tensor: Any, gradient: Any) -> None:
             if log.listening:
-                log.grad_set(tensor, gradient, sys._getframe(1))
+                gradients.assigned(tensor, gradient, sys._getframe(1))
             plain.fset(tensor, gradient)
 
         self.patches.attribute(kind, "grad", property(plain.fget, put, plain.fdel))

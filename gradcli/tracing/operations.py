@@ -111,7 +111,6 @@ class OperationLog:
     _values: int = 0
     _bad: int = 0
     data: dict[int, Calculation] = field(default_factory=dict)
-    _cleared: dict[int, tuple[Callable[[], Any], SourceSite | None]] = field(default_factory=dict)
 
     def run(
         self,
@@ -300,31 +299,10 @@ class OperationLog:
                     self.data[number] = Calculation(name="", entry=held[0], value=held[1], operands=())
         return found
 
-    # --- gradients that the program takes away
-    def grad_set(self, tensor: Any, gradient: Any, frame: FrameType | None) -> None:
-        """Note that `.grad` was set: to None, or to something."""
-        if gradient is None and maker_of(tensor) is None and tensor.grad is None:
-            return  # nothing is taken away
-        if gradient is None:
-            self._cleared[id(tensor)] = weakref.ref(tensor), site_of_frame(users_frame(frame))
-        else:
-            self._cleared.pop(id(tensor), None)
-
-    def cleared_at(self, tensor: Any) -> SourceSite | None:
-        """Where the program set the `.grad` of a tensor to None, or filled it with zeros, last."""
-        reference, site = self._cleared.get(id(tensor), (lambda: None, None))
-        if reference() is tensor and tensor.grad is None:
-            return site
-        known = None if tensor.grad is None else self._known(tensor.grad)
-        if known is None:
-            return None
-        latest = (o for o in reversed(self.operations) if known.latest in o.outputs)
-        return next((o.site for o in latest if o.name in ("zero_", "_foreach_zero_")), None)
-
     def clear(self) -> None:
         """Release everything."""
         self.listening = False
-        self.operations, self._objects, self.data, self._cleared = [], {}, {}, {}
+        self.operations, self._objects, self.data = [], {}, {}
 
 
 def _tensors(lens: Lens, args: Sequence[Any], keywords: dict[str, Any]) -> Any:

@@ -18,6 +18,7 @@ from gradcli.traces import HookRegistration, SourceSite, TraceGraph
 from gradcli.tracing.attributes import Patches
 from gradcli.tracing.captures import Captures
 from gradcli.tracing.facts import Facts
+from gradcli.tracing.gradients import GradientLog
 from gradcli.tracing.graph import LEAF_NODE, GraphPass, backward_order
 from gradcli.tracing.hooks import HookLog
 from gradcli.tracing.interception import OperationWatch
@@ -93,6 +94,7 @@ class Tracer:
     modules: ModuleWatch = field(init=False)
     hooks: HookWatch = field(init=False)
     operations: OperationLog = field(init=False)
+    gradients: GradientLog = field(init=False)
     lines: LineRecorder = field(init=False)
     graph: GraphPass | None = None
     passes: int = 0
@@ -115,11 +117,12 @@ class Tracer:
         self.modules = ModuleWatch(self.lens, self.log, self.names, self.patches)
         self.hooks = HookWatch(self.lens, self.log, self.modules, self.patches)
         self.operations = OperationLog(self.lens, running_module=self.modules.running_path)
+        self.gradients = GradientLog(self.lens, self.operations)
         self.lines = LineRecorder(self.lens.namespace, self.modules.running_path, lambda: self.log.packing > 0)
 
     def trace(self, run: Callable[[], object], target: str, backend: str) -> TraceGraph:
         """Run, and return what was recorded."""
-        watch = OperationWatch(self.lens, self.operations, self.patches)
+        watch = OperationWatch(self.lens, self.operations, self.gradients, self.patches)
         with self.patches:
             self._install()
             try:
@@ -176,6 +179,7 @@ class Tracer:
             graph=self.graph,
             hooks=self.hooks,
             operations=self.operations,
+            gradients=self.gradients,
             modules=self.modules,
             asked=self.asked,
             returned=returned,
@@ -194,6 +198,7 @@ class Tracer:
         self.log.close()
         self.hooks.clear()
         self.operations.clear()
+        self.gradients.clear()
         self.names.clear()
         self.modules.clear()
         self.result = self.home = None
@@ -268,6 +273,8 @@ class Tracer:
                 if self.graph.ledger is not None:
                     hold(self.graph.ledger, self.graph.records, self.lens, self._frames(caller))
             finally:
+                if fills:
+                    self.gradients.filled(r.variable for r in self.graph.records if r.variable is not None)
                 self.graph.end()
                 self.running_pass = False
                 self.operations.listening = listening

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from math import prod
 
-from gradcli.diagnosis.symptoms.flow import HOOK_NODE, Flow, who
+from gradcli.diagnosis.symptoms.flow import HOOK_NODE, Flow, nothing, who
 from gradcli.diagnosis.symptoms.names import Symptom
 from gradcli.traces import GraphCut, TensorFate, TraceGraph, TraceNode
 
@@ -254,21 +254,29 @@ def _taken_out(cut: GraphCut, took: str) -> str:
 
 
 def _zero(flow: Flow, fate: TensorFate) -> tuple[str | None, Symptom | None]:
+    if fate.zeroed_by is not None:
+        return f"zero: backward filled .grad, and {_what_zeroed(fate)}; read .grad before that", None
     if fate.node is None or not flow.graph.passes:
         return None, None
     for call in flow.graph.hooks:
         if call.node is not None and call.factor == 0 and fate.node in flow.below(call):
             return f"zero: the hook {who(call)} returned zeros", Symptom.ZERO_GRADIENT
     lost = flow.lost_at(fate.node)
-    if fate.cleared_at is not None:
-        return (
-            f"zero: backward filled .grad, and {fate.cleared_at} zeroed it again; read .grad before that",
-            None,
-        )
     if lost is None:
         arrived = flow.graph.nodes[fate.node].gradients_in
-        return (_cancelled(flow, fate.node) if any(g is not None and g.norm == 0 for g in arrived) else None), None
+        if any(map(nothing, arrived)):
+            return _cancelled(flow, fate.node), None
+        return "zero: what the last backward pass added to .grad and what .grad held before it cancel", None
     return f"zero: {_node(lost[0])} returns zeros for its operand {lost[1]}{_rule(lost[0])}", Symptom.ZERO_GRADIENT
+
+
+def _what_zeroed(fate: TensorFate) -> str:
+    line = "the program" if fate.cleared_at is None else str(fate.cleared_at)
+    if fate.zeroed_by == ".grad =":
+        return f"{line} put a tensor of zeros in its place"
+    if fate.zeroed_by in ("", "zero_", "_foreach_zero_", "fill_"):
+        return f"{line} zeroed it again"
+    return f"{line} made it zero with {fate.zeroed_by}()"
 
 
 def _cancelled(flow: Flow, leaf: int) -> str:

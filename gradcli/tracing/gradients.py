@@ -1,0 +1,87 @@
+"""What the program did to `.grad` after backward had filled it: it was set, or written to."""
+
+import weakref
+from collections.abc import Callable, Iterable
+from dataclasses import field
+from types import FrameType
+from typing import Any, final
+
+import numpy as np
+
+from gradcli.frozen import dataclass
+from gradcli.traces import SourceSite
+from gradcli.tracing.operations import Operation, OperationLog
+from gradcli.tracing.reading import Lens, maker_of
+from gradcli.tracing.sites import site_of_frame, users_frame
+
+_ZEROING = ("zero_", "_foreach_zero_")
+
+
+@final
+@dataclass(slots=True)
+class _State:
+    """The `.grad` of a tensor when something was done to it: before that many operations, at a line of the program."""
+
+    reference: Callable[[], Any]
+    moment: int
+    site: SourceSite | None
+    zero: bool
+
+
+@final
+@dataclass(slots=True)
+class GradientLog:
+    """The state of each `.grad` after the last pass that reached it, and after the program last set it."""
+
+    lens: Lens
+    log: OperationLog
+    _filled: dict[int, _State] = field(default_factory=dict)
+    _assigned: dict[int, _State] = field(default_factory=dict)
+
+    def filled(self, leaves: Iterable[Any]) -> None:
+        """Note that a pass that fills `.grad` has ended."""
+        for leaf in leaves:
+            self._filled[id(leaf)] = self._state(leaf, leaf.grad, None)
+            self._assigned.pop(id(leaf), None)
+
+    def assigned(self, tensor: Any, gradient: Any, frame: FrameType | None) -> None:
+        """Note that the program sets `.grad`, to None or to a tensor; to take away nothing is nothing."""
+        if gradient is not None or maker_of(tensor) is not None or tensor.grad is not None:
+            self._assigned[id(tensor)] = self._state(tensor, gradient, site_of_frame(users_frame(frame)))
+
+    def _state(self, tensor: Any, gradient: Any, site: SourceSite | None) -> _State:
+        return _State(weakref.ref(tensor), len(self.log.operations), site, self._is_zero(gradient))
+
+    def _is_zero(self, gradient: Any) -> bool:
+        array = self.lens.array(gradient) if self.lens.is_tensor(gradient) else None
+        return array is not None and not np.any(array)
+
+    def taken_at(self, tensor: Any) -> SourceSite | None:
+        """Where the program set a `.grad` to None that is None now."""
+        state = _of(self._assigned, tensor)
+        return None if state is None or tensor.grad is not None else state.site
+
+    def zeroed(self, tensor: Any) -> tuple[SourceSite | None, str] | None:
+        """Where and with what the program made a `.grad` zero that was not zero when backward had filled it."""
+        filled, assigned = _of(self._filled, tensor), _of(self._assigned, tensor)
+        if filled is None or filled.zero or tensor.grad is None or not self._is_zero(tensor.grad):
+            return None
+        if assigned is not None and assigned.zero:
+            return assigned.site, ".grad ="
+        writes = self._writes(tensor.grad, (assigned or filled).moment)
+        last = next((write for write in reversed(writes) if write.name in _ZEROING), writes[-1] if writes else None)
+        return (None, "") if last is None else (last.site, last.name)
+
+    def _writes(self, gradient: Any, begin: int) -> list[Operation]:
+        """The operations in place on the memory of a gradient that was there before them, `.grad.data` among them."""
+        memory = self.lens.storage(gradient)[0]
+        return [operation for operation in self.log.operations[begin:] if memory in operation.memory]
+
+    def clear(self) -> None:
+        """Release everything."""
+        self._filled, self._assigned = {}, {}
+
+
+def _of(states: dict[int, _State], tensor: Any) -> _State | None:
+    state = states.get(id(tensor))
+    return state if state is not None and state.reference() is tensor else None
