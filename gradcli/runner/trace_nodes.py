@@ -56,16 +56,26 @@ def calls_checked(graph: TraceGraph, calls: TracedCalls, seed: int) -> TraceGrap
 
 
 def _concluded(graph: TraceGraph, checked: Iterable[_Checked], left_out: int) -> TraceGraph:
-    wrong, undecided, passed = [], [], 0
+    wrong, passed = [], 0
+    undecided: dict[str, str] = {}
     for each in checked:
         if each.result is not None and each.result.verdict is Verdict.FAILED and each.result.findings:
             wrong.append(_wrong(each, each.result.findings[0]))
         elif each.result is not None and each.result.verdict is Verdict.PASSED:
             passed += 1
         else:
-            undecided.append(each.name)
-    counts = NodeCheck(passed=passed, undecided=tuple(dict.fromkeys(undecided)), left_out=left_out)
+            undecided.setdefault(each.name, _why_undecided(each.result))
+    counts = NodeCheck(passed=passed, undecided=tuple(undecided), reasons=tuple(undecided.values()), left_out=left_out)
     return replace(graph, wrong_nodes=tuple(wrong), node_check=counts)
+
+
+def _why_undecided(result: CheckResult | None) -> str:
+    """The error or the reason in a line; "" where neither is known."""
+    if result is None:
+        return ""
+    if result.error is not None:
+        return result.error.strip().split("\n", 1)[0]
+    return "" if result.reason is None else result.reason.sentence.rstrip(".")
 
 
 def _wrong(each: _Checked, finding: Finding) -> WrongNode:
@@ -82,14 +92,14 @@ def _wrong(each: _Checked, finding: Finding) -> WrongNode:
 
 
 def _result(capture: Capture, backend: FunctionBackend, seed: int) -> CheckResult | None:
-    """The check in double precision, or as it was called where that is refused; None where neither can be had."""
-    double = backend.framework.namespace.float64
-    for dtype in (double, None):
+    """The check in double precision, or as it was called where that is refused."""
+    result = None
+    for dtype in (backend.framework.namespace.float64, None):
         target, values = _target(capture, partial(_converted, dtype))
         result = _checked(capture.name, target, values, seed)
         if result is not None and result.verdict is not Verdict.ERROR:
-            return result
-    return None
+            break
+    return result
 
 
 def _checked(name: str, target: Any, values: tuple[Any, ...], seed: int) -> CheckResult | None:

@@ -82,10 +82,14 @@ MOST_CHECKED = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCheck:
-    """Counts of a check of nodes: how many passed, the names of those without a verdict, and how many were left out."""
+    """Counts of a check of nodes: how many passed, and how many were left out.
+
+    `undecided` are the names of those without a verdict, `reasons` why: one for each, "" where it is not known.
+    """
 
     passed: int
     undecided: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
     left_out: int = 0
 
 

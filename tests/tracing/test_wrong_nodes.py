@@ -1,5 +1,6 @@
 """The wrong node among many: each backward is checked against its own forward, and only the wrong one is named."""
 
+import random
 import sys
 
 import pytest
@@ -180,4 +181,38 @@ def test_a_function_without_a_verdict_is_said_to_have_none(framework):
     graph = trace_target(lambda: Once.apply(x).sum(), check=True)
     assert graph.wrong_nodes == ()
     assert graph.node_check.undecided == ("Once",)
-    assert graph.lints == ("no verdict on the backward of Once: use gradcli check on each to see why",)
+    assert graph.lints == ("no verdict on the backward of Once: forward raised ValueError: called again",)
+
+
+def test_each_reason_for_which_there_is_no_verdict_is_told_once(framework):
+    class Expanded(framework.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.sum(1)
+
+        @staticmethod
+        def backward(ctx, g):
+            raise ValueError("first line\nsecond line")
+
+    class Again(Expanded):
+        pass
+
+    class Noisy(framework.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * random.SystemRandom().random()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    def program():
+        x = framework.ones(2, 3, requires_grad=True)
+        (Expanded.apply(x) + Again.apply(x) + Noisy.apply(x.sum())).sum().backward()
+
+    told = [lint for lint in trace_target(program, check=True).lints if lint.startswith("no verdict")]
+    assert told == [
+        "no verdict on the backward of Expanded, Again: backward raised ValueError: first line",
+        "no verdict on the backward of Noisy: forward's values are noisy or coarsely rounded, so no step size gives an "
+        "error bound small enough to decide",
+    ]

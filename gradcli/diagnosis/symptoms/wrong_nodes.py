@@ -13,9 +13,11 @@ def wrong_nodes(graph: TraceGraph) -> Iterator[str]:
         line = "" if wrong.at is None else f", {wrong.at}"
         yield f"the backward of {call}{module} is wrong [{wrong.finding}{line}]: {wrong.message}"
     counts = graph.node_check
-    if counts is not None and counts.undecided:
-        names = ", ".join(counts.undecided)
-        yield f"no verdict on the backward of {names}: use gradcli check on each to see why"
+    if counts is not None:
+        for reason in dict.fromkeys(counts.reasons):
+            names = [name for name, why in zip(counts.undecided, counts.reasons, strict=True) if why == reason]
+            told = reason or f"use gradcli check on {'it' if len(names) == 1 else 'each'} to see why"
+            yield f"no verdict on the backward of {', '.join(names)}: {told}"
     if counts is not None and counts.left_out:
         yield (
             f"{counts.left_out} more nodes were not checked, because --check stops after {MOST_CHECKED} nodes: use "
