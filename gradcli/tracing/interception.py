@@ -81,7 +81,7 @@ class OperationWatch:
                 elif name == "__get__" and attribute in _PROPERTIES:
                     name = attribute
                 else:
-                    return function(*args, **keywords)
+                    return call(*args, **keywords)
             if name in NO_OPERATIONS:
                 return call(*args, **keywords)
             self._inside = True
