@@ -112,6 +112,8 @@ class Lens:
             address = int(held.data_ptr())
         except (RuntimeError, NotImplementedError):  # sparse and wrapped tensors show none
             return ("object", id(tensor)), self.nbytes(tensor)
+        except ValueError:  # the parameter of a lazy module has none yet
+            return ("object", id(tensor)), 0
         if not address:  # a meta tensor has no memory
             return ("object", id(tensor)), 0
         return (str(tensor.device), address), int(held.nbytes())
