@@ -98,10 +98,19 @@ def traceable(target: object) -> Traceable:
     if _is_module_of(backend, kind):
         return _traceable_module(backend, _instance(target))
     function: Any = backend.function_class(target)
-    call = target if function is None else function.apply
+    call = target if function is None else _application(function)
     if not callable(call):
         raise TargetError(f"expected a Function class, a module or a callable, got {type(target).__name__}")
     return Traceable(backend=backend, call=call, info=backend.describe(target))
+
+
+def _application(function: Any) -> Callable[..., Any]:
+    """What applies a Function: `apply` is looked up at the call, when the trace has put its own in place."""
+
+    def applied(*args: Any, **keywords: Any) -> Any:
+        return function.apply(*args, **keywords)
+
+    return applied
 
 
 def _traceable_module(backend: FunctionBackend, module: Any) -> Traceable:

@@ -216,3 +216,25 @@ def test_each_reason_for_which_there_is_no_verdict_is_told_once(framework):
         "no verdict on the backward of Noisy: forward's values are noisy or coarsely rounded, so no step size gives an "
         "error bound small enough to decide",
     ]
+
+
+def test_a_function_given_as_the_target_is_checked_as_one_that_is_called(framework):
+    def function(factor):
+        class Scaled(framework.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 3
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * factor
+
+        return Scaled
+
+    x = framework.tensor([0.3, 0.7], requires_grad=True)
+    wrong = trace_target(function(2), (x,), check=True)
+    assert [(node.name, node.finding, node.node) for node in wrong.wrong_nodes] == [("Scaled", "wrong-factor", 0)]
+    assert wrong.symptoms == ("wrong-node",)
+    right = trace_target(function(3), (x,), check=True)
+    assert (right.wrong_nodes, right.node_check.passed, right.symptoms) == ((), 1, ())
+    assert trace_target(function(2), (x,)).symptoms == ()
