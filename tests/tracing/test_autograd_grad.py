@@ -59,7 +59,7 @@ def test_a_loss_computed_from_a_gradient_without_a_graph_is_cut_at_the_call(fram
         found = fate(graph, name)
         assert found.symptom == "detached"
         assert "was called without create_graph=True" in found.why
-        assert found.why.endswith("pass create_graph=True there")
+        assert found.why.endswith("pass create_graph=True there, or detach its result if that is meant as numbers")
         assert any(at(cut.site, HERE, f"# {mark}") for cut in graph.cuts if name in cut.leaves)
 
 
@@ -97,10 +97,29 @@ def detached_on_purpose(f):
     (x * g.detach()).sum().backward()
 
 
+def adversarial_step(f):
+    x, w = leaves(f)
+    (g,) = f.autograd.grad((x * w * w).sum(), x)
+    (w * (x.detach() + 0.1 * g.sign())).sum().backward()
+
+
+def adversarial_data(f):
+    x, w = leaves(f)
+    (g,) = f.autograd.grad((x * w * w).sum(), x)
+    (w * (x + 0.1 * g).detach()).sum().backward()
+
+
 def first_order_step(f):
     x, w = leaves(f)
     (gx, gw) = f.autograd.grad((x * w * w).sum(), (x, w))
     ((x - 0.1 * gx) * (w - 0.1 * gw)).sum().backward()
+
+
+def detached_as_advised(f):
+    x, w = leaves(f)
+    scale = f.ones(2, requires_grad=True)
+    (g,) = f.autograd.grad((x * w * w).sum(), x)
+    (g.detach() * scale).sum().backward()
 
 
 def norm_as_a_number(f):
@@ -117,7 +136,10 @@ def norm_as_a_number(f):
         update_without_recording,
         update_of_data,
         detached_on_purpose,
+        adversarial_step,
+        adversarial_data,
         first_order_step,
+        detached_as_advised,
         norm_as_a_number,
     ],
     ids=lambda program: program.__name__,

@@ -181,7 +181,8 @@ def _no_pass(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | None]:
 def _not_reached(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | None]:
     if fate.asked_at is not None:
         asked = f"only autograd.grad, at {fate.asked_at}, ran back to it: it returns gradients and fills no .grad"
-        return (_lost(graph, fate) if graph.fills_grad else None) or (asked, None)
+        lost_there = graph.fills_grad and any(fate.name in cut.leaves for cut in graph.cuts if cut.of_gradients)
+        return (_lost(graph, fate) if lost_there else None) or (asked, None)
     if fate.in_result:
         where = "" if graph.pass_site is None else f" at {graph.pass_site}"
         ran = f"from {graph.pass_root or 'another tensor'}{where}"
@@ -228,7 +229,8 @@ def _what_cut(cut: GraphCut) -> str:
     if cut.of_gradients:
         return (
             f"autograd.grad, at {cut.site}, was called without create_graph=True, so its result carries no graph and "
-            "no gradient flows back through it; pass create_graph=True there"
+            "no gradient flows back through it; pass create_graph=True there, or detach its result if that is meant as "
+            "numbers"
         )
     if cut.before_flag:
         return f"{cut.used_at} used it when its requires_grad was still False; set requires_grad earlier"

@@ -10,7 +10,8 @@ _ATTRIBUTES = ("data", "T", "mT", "H", "mH", "real", "imag")
 _WRITTEN = {"gt": "`>`", "ge": "`>=`", "lt": "`<`", "le": "`<=`", "eq": "`==`", "ne": "`!=`", DATA_SET: DATA_SET,
             "__array__": "numpy()", "Parameter": "nn.Parameter()"}  # fmt: skip
 _DETACHING = frozenset({"detach", "detach_", DATA_SET, GRADIENTS, *ESCAPES})
-_ENDS = _DETACHING | {"data", *NEW_LEAVES}
+_FLAT = ("sign", "sgn", "round", "floor", "ceil", "trunc", "fix", "heaviside")
+_ENDS = _DETACHING | {"data", *NEW_LEAVES, *_FLAT, *(f"{name}_" for name in _FLAT)}
 _FLOATING = ("float", "bfloat", "complex")
 
 
@@ -112,7 +113,7 @@ def _sources(operation: Operation) -> Iterator[tuple[int, bool]]:
 
 
 def _could_follow(operation: Operation) -> bool:
-    """Whether gradients would flow back through an operation if they followed its inputs."""
+    """Whether gradients would flow back through an operation if they followed its inputs, and not all as zeros."""
     ends = operation.mode is not None or operation.name in _ENDS or not operation.dtype.startswith(_FLOATING)
     return not ends or operation.name == GRADIENTS
 
