@@ -62,7 +62,7 @@ from gradcli.engine.ops.factorisation import (
 )
 from gradcli.engine.ops.factorisation import pinv as pinverse
 from gradcli.engine.ops.indexing import (
-    gather, index_add, index_copy, index_fill, index_put, index_select, masked_scatter, masked_select, nonzero,
+    gather, index_add, index_copy, index_fill, index_put, index_select, masked_scatter, masked_select,
     scatter, scatter_add, take,
 )
 from gradcli.engine.ops.joining import (
@@ -83,7 +83,7 @@ from gradcli.engine.ops.reduction import (
     all, amax, amin, any, argmax, argmin, count_nonzero, max, mean, median, min, nansum, prod, sum,
 )
 from gradcli.engine.ops.searching import (
-    bincount, bucketize, searchsorted, take_along_dim, unique,
+    bincount, bucketize, nonzero, searchsorted, take_along_dim, unique,
 )
 from gradcli.engine.ops.shape import (
     broadcast_to, flatten, movedim, permute, ravel, reshape, squeeze, t, transpose, unflatten, unsqueeze,

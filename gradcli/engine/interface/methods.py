@@ -57,7 +57,7 @@ METHODS: dict[ModuleType, str] = {
     parts: "narrow select diagonal unfold",
     copies: "clone contiguous to flip roll repeat tile",
     indexing: """gather scatter scatter_add index_select index_add index_copy index_fill index_put index_put_ take
-        masked_select masked_scatter nonzero""",
+        masked_select masked_scatter""",
     masks: "masked_fill tril triu",
     joining: """split chunk unbind argsort sort topk diag_embed diag repeat_interleave kron diff""",
     linalg: """mm bmm mv dot inner outer addmm baddbmm matmul trace inv det slogdet logdet cholesky""",
@@ -71,7 +71,7 @@ METHODS: dict[ModuleType, str] = {
     environment: "new",
     derived: """addbmm addmv addr aminmax cross cummax cummin dist float_power fmax fmin heaviside kthvalue ldexp
         logaddexp2 logcumsumexp matrix_power msort nan_to_num nanmean quantile vdot""",
-    searching: "take_along_dim unique bincount unique_consecutive isin argwhere mode nanmedian histc",
+    searching: "nonzero take_along_dim unique bincount unique_consecutive isin argwhere mode nanmedian histc",
     strides: "as_strided",
     complex_numbers: "conj angle is_complex",
     activation: "relu softmax log_softmax prelu",

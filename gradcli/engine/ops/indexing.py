@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,32 +24,29 @@ class IndexBackward0(Node):
     """The cotangent is added into zeros where the elements were read."""
 
     shape: tuple[int, ...]
-    key: Key
 
     def _vjp(self, g: Tensor) -> Any:
-        return add_at(g, self.shape, self.key)
+        return add_at(g, self.shape, self._unpack())
 
 
 class AddAtBackward0(Node):
     """The cotangent is read where the values were added."""
 
-    key: Key
-
     def _vjp(self, g: Tensor) -> Any:
-        return read_at(g, self.key)
+        return read_at(g, self._unpack())
 
 
 class IndexPutBackward0(Node):
     """The old values get 0 where they were overwritten; the new ones get the cotangent from there."""
 
-    key: Key
     accumulate: bool
 
     def _vjp(self, g: Tensor) -> Any:
+        key = self._unpack()
         kept = None
         if self._needs(0):
-            kept = g if self.accumulate else index_put(g, self.key, g.new_zeros(()))
-        return kept, read_at(g, self.key) if self._needs(1) else None
+            kept = g if self.accumulate else index_put(g, key, g.new_zeros(()))
+        return kept, read_at(g, key) if self._needs(1) else None
 
 
 class IndexSelectBackward0(IndexBackward0):
@@ -57,6 +55,9 @@ class IndexSelectBackward0(IndexBackward0):
 
 class TakeBackward0(IndexBackward0):
     """Of `take`."""
+
+    def _vjp(self, g: Tensor) -> Any:
+        return add_at(g, self.shape, _unravelled(self._unpack()[0], self.shape))
 
 
 class MaskedSelectBackward0(IndexBackward0):
@@ -93,7 +94,7 @@ def read_at(input: Tensor, key: Key, kind: type[Node] = IndexBackward0) -> Tenso
         array = input._data[_array_key(key)]
     except IndexError as error:
         raise IndexError(_index_message(error, input, key)) from None
-    return record(kind, array, (input,), shape=input._data.shape, key=key)
+    return record(kind, array, (input,), key, shape=input._data.shape)
 
 
 def _index_message(error: IndexError, input: Tensor, key: Key) -> str:
@@ -112,7 +113,7 @@ def add_at(values: Tensor, shape: tuple[int, ...], key: Key) -> Tensor:
     """Return zeros of `shape` with values added at a subscript; values for the same place are summed."""
     whole = np.zeros(shape, dtype=values._data.dtype)
     _add(whole, _array_key(key), values._data)
-    return record(AddAtBackward0, whole, (values,), key=key)
+    return record(AddAtBackward0, whole, (values,), key)
 
 
 def _add(whole: Array, key: Key, values: Array) -> None:
@@ -137,7 +138,7 @@ def index_put(
         _add(whole, _array_key(key), given)
     else:
         whole[_array_key(key)] = given
-    return record(kind, whole, (input, values), key=key, accumulate=accumulate)
+    return record(kind, whole, (input, values), key, accumulate=accumulate)
 
 
 def index_put_(input: Tensor, indices: Sequence[Any], values: Tensor, accumulate: bool = False) -> Tensor:
@@ -278,7 +279,7 @@ def _write_untracked(input: Tensor, entries: Key, given: Any) -> None:
 def _along(dim: int, index: Tensor, ndim: int) -> Key:
     """Return the subscript of `gather`: the index along one axis, and its own positions along the others."""
     grids = np.indices(index._data.shape, sparse=True)
-    return tuple(index if place == dim else from_array(grids[place]) for place in range(ndim))
+    return tuple(index if place == dim else grids[place] for place in range(ndim))
 
 
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -371,27 +372,26 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     outside = index._data[(index._data < -size) | (index._data >= size)]
     if outside.size:
         raise IndexError(f"out of range: tried to access index {outside[0]} on a tensor of {size} elements.")
-    places = index._data % max(size, 1)
-    key = tuple(from_array(part) for part in np.unravel_index(places, input._data.shape)) if size else ()
-    return read_at(input, key, TakeBackward0) if key else input.expand(index._data.shape).clone()
+    key = _unravelled(index, input._data.shape)
+    if not key:
+        return input.expand(index._data.shape).clone()
+    return record(TakeBackward0, input._data[key], (input,), (index,), shape=input._data.shape)
+
+
+def _unravelled(index: Tensor, shape: tuple[int, ...]) -> Key:
+    size = math.prod(shape)
+    return np.unravel_index(index._data % size, shape) if size else ()
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """Return a vector of the elements where the mask is True; input and mask are broadcast."""
     shape = np.broadcast_shapes(input._data.shape, mask._data.shape)
     whole = input if input._data.shape == shape else input.expand(shape)
-    return read_at(whole, (from_array(np.broadcast_to(mask._data, shape)),), MaskedSelectBackward0)
+    return read_at(whole, (mask.expand(shape),), MaskedSelectBackward0)
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Return a copy with the first elements of `source`, in order, where the mask is True."""
     require_one_dtype("masked_scatter", input, source)
-    full = from_array(np.broadcast_to(mask._data, input._data.shape))
+    full = mask.expand(input._data.shape)
     return index_put(input, (full,), source.reshape(-1)[: int(full._data.sum())])
-
-
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """Return the indices of the elements that are not 0: rows [count, axes], or a tuple of one vector for each axis."""
-    if as_tuple:
-        return tuple(from_array(places) for places in np.nonzero(np.atleast_1d(input._data)))
-    return from_array(np.argwhere(input._data))

@@ -77,7 +77,9 @@ def max_pool(input: Tensor, places: Pooling, return_indices: bool = False) -> An
     sizes = input._data.shape[2:]
     numbers = np.broadcast_to(np.arange(math.prod(sizes), dtype=np.float64).reshape(sizes), input._data.shape)
     spots = places.windows(from_array(numbers)).gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
-    return values, from_array(spots._data.astype(np.int64))
+    indices = from_array(spots._data.astype(np.int64))
+    indices._counter = chosen._shared_counter()  # a write to what is returned counts for what is saved
+    return values, indices
 
 
 def avg_pool(

@@ -104,8 +104,16 @@ def argwhere(input: Tensor) -> Tensor:
     return from_array(np.argwhere(input._data))
 
 
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """Return the indices of the elements that are not 0: rows [count, axes], or a tuple of one vector for each axis."""
+    if as_tuple:
+        return tuple(from_array(places) for places in np.nonzero(np.atleast_1d(input._data)))
+    return from_array(np.argwhere(input._data))
+
+
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """As `gather`, with input and indices broadcast along the other axes; both are flattened without `dim`."""
+    indices = indices.clone()  # as in PyTorch, the caller may change them before backward
     if dim is None:
         return gather(input.reshape(-1), 0, indices.reshape(-1))
     place, shapes = axis(dim, input._data.ndim), (input._data.shape, indices._data.shape)

@@ -36,12 +36,14 @@ class MseLossBackward0(Node):
 class NllLossBackward0(Node):
     """The target class of each example gets minus its factor: its weight, over the sum of weights if it is a mean."""
 
-    _saved_names = ("index", "factors")
+    _saved_names = ("target", "weight", "factors")
     shape: tuple[int, ...]
     dim: int
+    ignore_index: int
 
     def _vjp(self, g: Tensor) -> Any:
-        index, factors = self._unpack()
+        target, _, factors = self._unpack()
+        index = target.masked_fill(target == self.ignore_index, 0).unsqueeze(self.dim)
         values = (g * -factors).unsqueeze(self.dim)
         return g.new_zeros(self.shape).scatter_add(self.dim, index, values)
 
@@ -59,6 +61,27 @@ class BinaryCrossEntropyBackward0(Node):
         if self._needs(1):
             by_y = g * ((1 - p).log() - p.log())
         return by_p, by_y
+
+
+class BinaryCrossEntropyWithLogitsBackward0(Node):
+    """Of (1 - y) x - f l with f = 1 + (w - 1) y and l = log p, p = sigmoid(x): (f p - w y) dx - (x + (w - 1) l) dy.
+
+    The gradient of w is -y l.
+    """
+
+    _saved_names = ("self", "target", "pos_weight")
+
+    def _vjp(self, g: Tensor) -> Any:
+        x, y, w = self._unpack()
+        by_x = by_y = by_w = None
+        if self._needs(0):
+            p = x.sigmoid()
+            by_x = g * (p - y if w is None else ((w - 1) * y + 1) * p - w * y)
+        if self._needs(1):
+            by_y = -g * (x if w is None else x + (w - 1) * logsigmoid(x))
+        if self._needs(2):
+            by_w = -g * y * logsigmoid(x)
+        return by_x, by_y, by_w
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
@@ -169,15 +192,16 @@ def nll_loss(
     if bool(outside.any()):
         raise IndexError(f"Target {classes[outside][0]} is out of bounds.")
     factors = np.ones(classes.shape, dtype=input._data.dtype) if weight is None else weight._data[classes]
-    factors = np.where(ignored, input._data.dtype.type(0), factors)
-    if reduction == "mean":
-        with np.errstate(all="ignore"):
-            factors = factors / factors.sum()
+    none = input._data.dtype.type(0)
+    factors = np.where(ignored, none, factors)
     index = np.expand_dims(classes, dim)
-    losses = -np.take_along_axis(input._data, index, dim).squeeze(dim) * factors
+    with np.errstate(all="ignore"):
+        if reduction == "mean":
+            factors = factors / factors.sum()
+        losses = -np.take_along_axis(input._data, index, dim).squeeze(dim) * factors
     array = losses if reduction == "none" else losses.sum()
-    constants = (from_array(index), from_array(factors))
-    return record(NllLossBackward0, array, (input,), constants, shape=input._data.shape, dim=dim)
+    saved = (target, weight, from_array(factors))
+    return record(NllLossBackward0, array, (input,), saved, shape=input._data.shape, dim=dim, ignore_index=ignore_index)
 
 
 def cross_entropy(
@@ -266,10 +290,12 @@ def binary_cross_entropy_with_logits(
         reduction: "mean", "sum" or "none".
         pos_weight: a factor of the term with `target`.
     """
-    if pos_weight is None:
-        losses = (1 - target) * input - logsigmoid(input)
-    else:
-        losses = (1 - target) * input - ((pos_weight - 1) * target + 1) * logsigmoid(input)
+    x, y = input.detach(), target.detach()
+    terms = logsigmoid(x)
+    if pos_weight is not None:
+        terms = ((pos_weight.detach() - 1) * y + 1) * terms
+    given = (input, target, pos_weight)
+    losses = record(BinaryCrossEntropyWithLogitsBackward0, ((1 - y) * x - terms)._data, given, given)
     return reduced(losses if weight is None else losses * weight, reduction)
 
 

@@ -1,0 +1,156 @@
+"""A tensor that backward needs and that was changed in place is noticed, whatever the operation used it for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradcli import engine
+
+torch = pytest.importorskip("torch", reason="the reference for these programs is PyTorch")
+
+Use = Callable[[Any, Any, Any], Any]
+
+
+def _vector(t: Any) -> Any:
+    return t.tensor([1, 0])
+
+
+def _matrix(t: Any) -> Any:
+    return t.tensor([[1, 0], [0, 0]])
+
+
+def _mask(t: Any) -> Any:
+    return t.tensor([[True, False], [True, True]])
+
+
+def _targets(t: Any) -> Any:
+    return t.tensor([[1.0, 0.0], [0.25, 1.0]], dtype=t.float64)
+
+
+def _written(a: Any, key: Any, value: Any) -> Any:
+    y = a * 1
+    y[key] = value
+    return y
+
+
+# What is made, and used with a tensor `a` [2, 2] that is tracked.
+USES: dict[str, tuple[Callable[[Any], Any], Use]] = {
+    "a[i]": (_vector, lambda t, a, i: a[i]),
+    "a[:, i]": (_vector, lambda t, a, i: a[:, i]),
+    "a[mask]": (_mask, lambda t, a, i: a[i]),
+    "y[i] = a": (_vector, lambda t, a, i: _written(a, i, a * 2)),
+    "y[mask] = a": (_mask, lambda t, a, i: _written(a, i, a[0, 0])),
+    "y[i] = 0": (_vector, lambda t, a, i: _written(a, i[:1], 0)),
+    "take": (_vector, lambda t, a, i: a.take(i)),
+    "index_select": (_vector, lambda t, a, i: a.index_select(0, i)),
+    "gather": (_matrix, lambda t, a, i: a.gather(1, i)),
+    "scatter": (_matrix, lambda t, a, i: t.zeros(2, 2, dtype=t.float64).scatter(0, i.t(), a)),
+    "scatter a number": (_matrix, lambda t, a, i: a.scatter(1, i, 2.0)),
+    "scatter_add": (_matrix, lambda t, a, i: t.zeros(2, 2, dtype=t.float64).scatter_add(1, i, a)),
+    "scatter_reduce": (_matrix, lambda t, a, i: a.scatter_reduce(1, i, a * 2, "sum")),
+    "index_add": (_vector, lambda t, a, i: t.zeros(2, 2, dtype=t.float64).index_add(0, i, a)),
+    "index_copy": (_vector, lambda t, a, i: t.zeros(2, 2, dtype=t.float64).index_copy(0, i, a)),
+    "index_fill": (_vector, lambda t, a, i: a.index_fill(0, i[:1], 2.0)),
+    "index_put": (_vector, lambda t, a, i: a.index_put((i,), a * 3)),
+    "masked_select": (_mask, lambda t, a, i: a.masked_select(i)),
+    "masked_fill": (_mask, lambda t, a, i: a.masked_fill(i, 0)),
+    "masked_scatter": (_mask, lambda t, a, i: a.masked_scatter(i, a * 3)),
+    "where": (_mask, lambda t, a, i: t.where(i, a, a * 2)),
+    "embedding": (_vector, lambda t, a, i: t.nn.functional.embedding(i, a)),
+    "embedding with padding": (_vector, lambda t, a, i: t.nn.functional.embedding(i, a, padding_idx=0)),
+    "cross_entropy": (_vector, lambda t, a, i: t.nn.functional.cross_entropy(a, i)),
+    "nll_loss": (_vector, lambda t, a, i: t.nn.functional.nll_loss(a, i)),
+    "nll_loss by element": (_vector, lambda t, a, i: t.nn.functional.nll_loss(a, i, reduction="none")),
+    "weights of nll_loss": (_targets, lambda t, a, i: t.nn.functional.nll_loss(a, t.tensor([1, 0]), weight=i[1])),
+    "binary_cross_entropy_with_logits": (
+        _targets,
+        lambda t, a, i: t.nn.functional.binary_cross_entropy_with_logits(a, i),
+    ),
+    "mse_loss": (_targets, lambda t, a, i: t.nn.functional.mse_loss(a, i)),
+    "kl_div": (_targets, lambda t, a, i: t.nn.functional.kl_div(a, i, reduction="sum")),
+    "ignored targets": (_vector, lambda t, a, i: t.nn.functional.cross_entropy(a, i, ignore_index=1)),
+    "weights of positives": (
+        _targets,
+        lambda t, a, i: t.nn.functional.binary_cross_entropy_with_logits(a, i.detach() * 0.5, pos_weight=i[1]),
+    ),
+    "maximum": (_targets, lambda t, a, i: t.maximum(a, i)),
+}  # fmt: skip
+# What returns places with values: those are changed.
+PLACES: dict[str, Callable[[Any, Any], Any]] = {
+    "max": lambda t, a: a.max(1),
+    "min with the axis": lambda t, a: a.min(1, keepdim=True),
+    "median": lambda t, a: a.median(1),
+    "mode": lambda t, a: a.mode(1),
+    "kthvalue": lambda t, a: a.kthvalue(1, 1),
+    "sort": lambda t, a: a.sort(1),
+    "topk": lambda t, a: a.topk(1, 1),
+    "cummax": lambda t, a: a.cummax(1),
+    "cummin": lambda t, a: a.cummin(1),
+    "max_pool1d": lambda t, a: t.nn.functional.max_pool1d(a[None], 2, return_indices=True),
+    "max_pool1d without a batch": lambda t, a: t.nn.functional.max_pool1d(a, 2, return_indices=True),
+}
+# PyTorch computes with a copy.
+COPIED: dict[str, tuple[Callable[[Any], Any], Use]] = {
+    "take_along_dim": (_matrix, lambda t, a, i: t.take_along_dim(a, i, 1)),
+    "repeat_interleave": (_vector, lambda t, a, i: a.repeat_interleave(i, 0)),
+    "a[0-d]": (lambda t: t.tensor(1), lambda t, a, i: a[i]),
+}
+
+
+def _outcome(framework: Any, use: Callable[[Any], Any], change: bool) -> Any:
+    """Return the gradient, or the first words of the error."""
+    a = framework.tensor([[0.5, 2.0], [3.0, 4.0]], dtype=framework.float64, requires_grad=True)
+    result, other = use(a)
+    if change:
+        with framework.no_grad():
+            other.copy_(other + 1 if other.dtype != framework.bool else ~other)
+    weights = framework.arange(1.0, 1.0 + result.numel(), dtype=framework.float64).reshape(result.shape)
+    try:
+        (result * weights).sum().backward()
+    except RuntimeError as error:
+        return str(error)[:70]
+    return np.round(a.grad.numpy(), 12).tolist()
+
+
+def _using(framework: Any, entry: tuple[Callable[[Any], Any], Use]) -> Callable[[Any], Any]:
+    def use(a: Any) -> Any:
+        other = entry[0](framework)
+        return entry[1](framework, a, other), other
+
+    return use
+
+
+CHANGED = "one of the variables needed for gradient computation has been modified by an inplace operation"[:70]
+
+
+@pytest.mark.parametrize("name", USES)
+def test_an_argument_that_was_changed_in_place_is_noticed_as_in_torch(name: str) -> None:
+    assert _outcome(torch, _using(torch, USES[name]), True) == CHANGED
+    assert _outcome(engine, _using(engine, USES[name]), True) == CHANGED
+    right = _outcome(torch, _using(torch, USES[name]), False)
+    assert isinstance(right, list)
+    assert _outcome(engine, _using(engine, USES[name]), False) == right
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_returned_places_that_were_changed_in_place_are_noticed_as_in_torch(name: str) -> None:
+    def use(framework: Any) -> Callable[[Any], Any]:
+        return lambda a: PLACES[name](framework, a)
+
+    assert _outcome(torch, use(torch), True) == CHANGED
+    assert _outcome(engine, use(engine), True) == CHANGED
+    right = _outcome(torch, use(torch), False)
+    assert isinstance(right, list)
+    assert _outcome(engine, use(engine), False) == right
+
+
+@pytest.mark.parametrize("name", COPIED)
+def test_an_argument_that_torch_copies_may_change(name: str) -> None:
+    for change in (True, False):
+        right = _outcome(torch, _using(torch, COPIED[name]), change)
+        assert isinstance(right, list)
+        assert _outcome(engine, _using(engine, COPIED[name]), change) == right
