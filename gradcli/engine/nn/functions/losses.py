@@ -200,7 +200,7 @@ def nll_loss(
             factors = factors / factors.sum()
         losses = -np.take_along_axis(input._data, index, dim).squeeze(dim) * factors
     array = losses if reduction == "none" else losses.sum()
-    saved = (target, weight, from_array(factors))
+    saved = (target, weight, from_array(np.where(ignored, none, factors)))
     return record(NllLossBackward0, array, (input,), saved, shape=input._data.shape, dim=dim, ignore_index=ignore_index)
 
 
