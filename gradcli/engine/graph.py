@@ -316,6 +316,23 @@ class AccumulateGrad(Node):
         return ()
 
 
+class Undifferentiable(Node):
+    """An operation without a derivative: a backward pass that reaches it raises."""
+
+    _operation = "NotImplemented"
+    what: str
+
+    def name(self) -> str:
+        """Return the name under which the graph's printers know it."""
+        return "torch::autograd::NotImplemented"
+
+    def _vjp(self, *_: Any) -> Any:
+        raise RuntimeError(f"derivative for aten::{self.what} is not implemented")
+
+
+Undifferentiable.__name__ = "NotImplemented"
+
+
 def number_node(node: Node) -> None:
     """Give a new node its place in the order of creation, and its stack in anomaly mode."""
     node._number = next(sequence)

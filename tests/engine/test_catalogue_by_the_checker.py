@@ -29,7 +29,12 @@ NOT_RECORDED = {
     "ExtremeBackward": "is the base of others",
     "FillBackward": "is the base of another",
     "FullFactorBackward0": "refuses",
+    "NextafterBackward0": "has steps as small as the numbers lie apart, which no difference quotient sees",
+    "NotImplemented": "refuses",
     "PickBackward": "is the base of others",
+    "Unique2Backward0": "refuses",
+    "UniqueConsecutiveBackward0": "refuses",
+    "UniqueDimBackward0": "refuses",
 }
 ZERO_RULES = {
     "SignBackward0",

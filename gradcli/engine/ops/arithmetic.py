@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.dtypes import get_default_dtype
-from gradcli.engine.graph import Node
+from gradcli.engine.graph import Node, Undifferentiable
 from gradcli.engine.ops.generic import over, power
 from gradcli.engine.ops.operands import Operand, applied, both, conj, operand, pair, require_one_dtype, result_dtype
 from gradcli.engine.recording import record
-from gradcli.engine.tensor import Tensor
+from gradcli.engine.tensor import Tensor, from_array
 
 TWO_BOOLS = (
     "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
@@ -267,10 +267,11 @@ def _trunc_divide(first: Operand, second: Operand) -> Tensor:
 
 
 def floor_divide(input: Operand, other: Operand) -> Tensor:
-    """Return the quotient rounded towards minus infinity; it is not recorded."""
+    """Return the quotient rounded towards minus infinity; it has no derivative."""
     x, y = pair(input, other)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return record(Node, applied("floor_divide", np.floor_divide, x, y), ())
+        array = applied("floor_divide", np.floor_divide, x, y)
+    return record(Undifferentiable, array, (input, other), what="floor_divide")
 
 
 def remainder(input: Operand, other: Operand) -> Tensor:

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.engine.graph import Undifferentiable
 from gradcli.engine.ops.comparison import where
 from gradcli.engine.ops.linalg import matmul
 from gradcli.engine.ops.operands import Operand, axis, numpy_names, require_one_dtype
 from gradcli.engine.ops.reduction import ValuesIndices, amax, amin, named_result
 from gradcli.engine.ops.shape import movedim
 from gradcli.engine.ops.statistics import norm, std, var
+from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
 CUMMAX, CUMMIN, KTHVALUE = named_result("cummax"), named_result("cummin"), named_result("kthvalue")
@@ -33,8 +35,10 @@ def fmin(input: Tensor, other: Tensor) -> Tensor:
 
 
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
-    """Return 0 where input < 0, 1 where input > 0, and `values` where it is 0; the result is not recorded."""
-    return from_array(np.heaviside(input._data, values._data))
+    """Return `values` where input is 0, 1 where it is above, else 0 (also for NaN); it has no derivative."""
+    x = input._data
+    array = np.where(x == 0, values._data, (x > 0).astype(x.dtype))
+    return record(Undifferentiable, array, (input, values), what="heaviside")
 
 
 def nan_to_num(

@@ -1,4 +1,4 @@
-"""Searching, counting and distinct values. Only `take_along_dim`, `mode` and `nanmedian` are recorded."""
+"""Searching, counting and distinct values. Only `take_along_dim`, `mode` and `nanmedian` have derivatives."""
 
 from __future__ import annotations
 
@@ -6,12 +6,35 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.engine.graph import Node, Undifferentiable
 from gradcli.engine.ops.indexing import gather
 from gradcli.engine.ops.operands import axis
 from gradcli.engine.ops.reduction import ValuesIndices, named_result
+from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
 MODE, NANMEDIAN = named_result("mode"), named_result("nanmedian")
+
+
+class Unique2Backward0(Node):
+    """Of `unique`: a backward pass that reaches it raises."""
+
+    _refused = "_unique2"
+
+    def _vjp(self, *_: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{self._refused}' is not implemented.")
+
+
+class UniqueDimBackward0(Unique2Backward0):
+    """Of `unique` along an axis."""
+
+    _refused = "unique_dim"
+
+
+class UniqueConsecutiveBackward0(Unique2Backward0):
+    """Of `unique_consecutive`."""
+
+    _refused = "unique_consecutive"
 
 
 def unique(
@@ -33,7 +56,7 @@ def unique(
     del sorted
     values, inverse, counts = np.unique(input._data, return_inverse=True, return_counts=True, axis=dim)
     inverse = inverse.reshape(input._data.shape if dim is None else -1)
-    result = [from_array(values)]
+    result = [record(Unique2Backward0 if dim is None else UniqueDimBackward0, values, (input,))]
     result += [from_array(inverse.astype(np.int64))] if return_inverse else []
     result += [from_array(counts.astype(np.int64))] if return_counts else []
     return result[0] if len(result) == 1 else tuple(result)
@@ -72,8 +95,15 @@ def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """Return how often each of 0, 1, ... occurs in a vector of non-negative integers, or the sum of its weights."""
-    return from_array(np.bincount(input._data, None if weights is None else weights._data, minlength))
+    """Return how often each of 0, 1, ... occurs in a vector of non-negative integers, or the sum of its weights.
+
+    Weights of type float32 have sums of this type, all others sums in float64; the sums have no derivative.
+    """
+    if weights is None:
+        return from_array(np.bincount(input._data, None, minlength))
+    sums = np.bincount(input._data, weights._data, minlength)
+    single = weights._data.dtype == np.float32
+    return record(Undifferentiable, sums.astype(np.float32) if single else sums, (input, weights), what="bincount")
 
 
 def unique_consecutive(
@@ -85,7 +115,7 @@ def unique_consecutive(
     new = np.ones(len(lines), dtype=np.bool_)
     new[1:] = (flat[1:] != flat[:-1]).any(axis=1)
     values = lines[new] if dim is None else np.moveaxis(lines[new], 0, dim)
-    result = [from_array(values.copy())]
+    result = [record(UniqueConsecutiveBackward0, values.copy(), (input,))]
     if return_inverse:
         result.append(from_array((np.cumsum(new) - 1).reshape(input._data.shape if dim is None else -1)))
     if return_counts:
