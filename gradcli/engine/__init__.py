@@ -54,8 +54,8 @@ from gradcli.engine.ops.derived import (
 )
 from gradcli.engine.ops.elementwise import (
     abs, acos, acosh, asin, asinh, atan, atan2, atanh, ceil, cos, cosh, deg2rad, digamma, erf, erfc, exp, exp2,
-    expm1, floor, frac, hypot, lgamma, log, log10, log1p, log2, logaddexp, logit, polygamma, rad2deg, round,
-    rsqrt, sgn, sigmoid, sign, sin, sinc, sinh, sqrt, tan, tanh, trunc, xlogy,
+    expm1, floor, frac, hypot, lgamma, log, log10, log1p, log2, polygamma, rad2deg, round,
+    rsqrt, sgn, sigmoid, sign, sin, sinc, sinh, sqrt, tan, tanh, trunc,
 )
 from gradcli.engine.ops.factorisation import (
     cdist, qr, svd,
@@ -72,6 +72,7 @@ from gradcli.engine.ops.joining import (
 from gradcli.engine.ops.linalg import (
     addmm, baddbmm, bmm, cholesky, det, dot, inv, logdet, matmul, mm, mv, outer, slogdet, trace,
 )
+from gradcli.engine.ops.logarithms import logaddexp, logit, xlogy
 from gradcli.engine.ops.masks import (
     masked_fill, tril, triu,
 )

@@ -11,16 +11,15 @@ from gradcli.engine.ops.elementwise import (
     exp2,
     expm1,
     log1p,
-    logit,
     polygamma,
     round,
     sinc,
-    xlogy,
 )
 from gradcli.engine.ops.elementwise import digamma as psi
 from gradcli.engine.ops.elementwise import lgamma as gammaln
 from gradcli.engine.ops.elementwise import sigmoid as expit
-from gradcli.engine.ops.numbers import entr, erfinv, ndtr, ndtri, xlog1py
+from gradcli.engine.ops.logarithms import entr, logit, xlog1py, xlogy
+from gradcli.engine.ops.numbers import erfinv, ndtr, ndtri
 from gradcli.engine.ops.statistics import logsumexp
 
 __all__ = [

@@ -103,6 +103,18 @@ VALUES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         lambda t, x, w, b: t.nn.functional.instance_norm(x, None, None, w, b, True, 0.1, 1e-3),
         [[[[1.0, 2.0, 4.0], [0.0, 1.0, 0.0]]], [2.0, 3.0], [0.5, 1.0]],
     ),
+    "every target ignored": (
+        lambda t, x: t.nn.functional.cross_entropy(x, t.tensor([-100, -100])),
+        [[[1.0, 2.0], [3.0, 5.0]]],
+    ),
+    "one target ignored": (
+        lambda t, x: t.nn.functional.nll_loss(x, t.tensor([1, -100])),
+        [[[1.0, 2.0], [3.0, 5.0]]],
+    ),
+    "targets without weight": (
+        lambda t, x: t.nn.functional.nll_loss(x, t.tensor([1, 1]), weight=t.tensor([1.0, 0.0], dtype=x.dtype)),
+        [[[1.0, 2.0], [3.0, 5.0]]],
+    ),
     "mode of a number": (lambda t, x: t.mode(x)[0], [3.0]),
     "kthvalue of a number": (lambda t, x: t.kthvalue(x, 1)[0], [3.0]),
 }
@@ -162,6 +174,42 @@ ERRORS: dict[str, Callable[[Any], Any]] = {
     "max_pool1d": lambda t: t.nn.functional.max_pool1d(t.ones(1, 1, 2), 3),
 }
 
+POINTS = [0.0, -0.0, 1.0, -1.0, 2.5, -2.5, inf, -inf, nan, 0.5]
+OF_ONE: dict[str, Callable[[Any, Any], Any]] = {
+    "abs": lambda t, x: x.abs(),
+    "sign": lambda t, x: x.sign(),
+    "sgn": lambda t, x: x.sgn(),
+    "frac": lambda t, x: x.frac(),
+    "logit": lambda t, x: x.logit(),
+    "logit with eps": lambda t, x: x.logit(0.1),
+    "entr": lambda t, x: t.special.entr(x),
+    "elu": lambda t, x: t.nn.functional.elu(x, 2.0),
+    "celu": lambda t, x: t.nn.functional.celu(x, 2.0),
+    "selu": lambda t, x: t.nn.functional.selu(x),
+}
+OF_TWO: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "xlogy": lambda t, x, y: t.xlogy(x, y),
+    "xlog1py": lambda t, x, y: t.special.xlog1py(x, y),
+    "kl_div": lambda t, x, y: t.nn.functional.kl_div(x, y, reduction="none"),
+    "logaddexp": lambda t, x, y: t.logaddexp(x, y),
+    "atan2": lambda t, x, y: t.atan2(x, y),
+    "remainder": lambda t, x, y: t.remainder(x, y),
+    "copysign": lambda t, x, y: t.copysign(x, y),
+    "nextafter": lambda t, x, y: t.nextafter(x, y),
+    "pow": lambda t, x, y: x.pow(y),
+}
+WITHOUT: dict[str, Callable[[Any, Any], Any]] = {
+    "//": lambda t, x: x // 2,
+    "// of a number": lambda t, x: 2 // x,
+    "floor_divide": lambda t, x: t.floor_divide(x, x),
+    "//=": lambda t, x: x.clone().floor_divide_(2),
+    "heaviside": lambda t, x: t.heaviside(x, x),
+    "unique": lambda t, x: x.unique(),
+    "unique rows": lambda t, x: t.unique(x, dim=0),
+    "unique_consecutive": lambda t, x: t.unique_consecutive(x, return_counts=True)[0],
+    "bincount": lambda t, x: t.bincount(t.tensor([0, 1, 1]), x),
+}
+
 
 def outcome(namespace: Any, call: Callable[..., Any], values: list[Any]) -> list[np.ndarray]:
     """Return the result in float64, and the gradients of its sum."""
@@ -200,3 +248,68 @@ def test_arguments_out_of_range_raise_as_pytorch_does(name: str) -> None:
         call(torch)
     with pytest.raises(theirs.type):
         call(engine)
+
+
+def derivatives(namespace: Any, call: Callable[..., Any], *values: list[float]) -> list[np.ndarray]:
+    """Return the result, the gradients of its sum, and the gradients of each of their sums."""
+    tensors = [namespace.tensor(value, dtype=namespace.float64, requires_grad=True) for value in values]
+    result = call(namespace, *tensors)
+    first = namespace.autograd.grad(result.sum(), tensors, create_graph=True)
+    found = [result, *first]
+    for gradient in first:
+        if gradient.requires_grad:
+            found += namespace.autograd.grad(
+                gradient.sum(), tensors, retain_graph=True, allow_unused=True, materialize_grads=True
+            )
+    return [(entry.detach() + namespace.zeros(1, dtype=namespace.float64)).numpy() for entry in found]
+
+
+@pytest.mark.parametrize("name", OF_ONE)
+@pytest.mark.filterwarnings("ignore")
+def test_both_derivatives_at_special_points_agree(name: str) -> None:
+    for ours, theirs in zip(
+        derivatives(engine, OF_ONE[name], POINTS), derivatives(torch, OF_ONE[name], POINTS), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+@pytest.mark.parametrize("second", [0.0, 1.0, -1.0, 2.5, inf])
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.filterwarnings("ignore")
+def test_gradients_at_special_points_of_two_arguments_agree(name: str, second: float, swapped: bool) -> None:
+    values = [POINTS, [second] * len(POINTS)]
+    for ours, theirs in zip(
+        *(derivatives(t, OF_TWO[name], *(values[::-1] if swapped else values))[:3] for t in (engine, torch)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_second_derivative_is_a_wrong_number() -> None:
+    x = engine.tensor([0.0, 1e-3, 1e-9], dtype=engine.float64, requires_grad=True)
+    grads: list[Any] = [engine.sinc(x)]
+    for _ in range(4):
+        grads.append(engine.autograd.grad(grads[-1].sum(), x, create_graph=True)[0])
+    np.testing.assert_allclose(grads[2].detach().numpy(), -(math.pi**2) / 3, rtol=1e-5)
+    np.testing.assert_allclose(grads[4].detach().numpy(), math.pi**4 / 5, rtol=1e-5)
+    np.testing.assert_allclose(grads[1].detach().numpy(), -(math.pi**2) / 3 * x.detach().numpy(), rtol=1e-5)
+    hessian = engine.autograd.functional.hessian
+    assert np.isnan(hessian(lambda v: v.norm() ** 2, engine.zeros(2)).numpy()).all()
+    np.testing.assert_allclose(hessian(lambda v: v.norm() ** 2, engine.ones(2)).numpy(), 2 * np.eye(2), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_what_has_no_derivative_says_so_in_backward_as_in_torch(name: str) -> None:
+    messages, values = [], []
+    for framework in (engine, torch):
+        result = WITHOUT[name](framework, framework.tensor([1.0, 2.0, 2.5], requires_grad=True))
+        values.append((result.tolist(), result.requires_grad, str(result.dtype)))
+        with pytest.raises((RuntimeError, NotImplementedError)) as caught:
+            result.sum().backward()
+        messages.append((caught.type, str(caught.value).replace("floor_divide_ ", "floor_divide ")))
+        with framework.no_grad():
+            assert not WITHOUT[name](framework, framework.tensor([1.0, 2.0, 2.5])).requires_grad
+    assert messages[0] == messages[1]
+    assert values[0] == values[1]

@@ -28,6 +28,7 @@ from gradcli.engine.ops import (
     indexing,
     joining,
     linalg,
+    logarithms,
     masks,
     matrices,
     numbers,
@@ -46,7 +47,7 @@ METHODS: dict[ModuleType, str] = {
     arithmetic: """add sub rsub mul div floor_divide remainder fmod neg positive reciprocal pow square lerp addcmul
         addcdiv""",
     elementwise: """exp exp2 expm1 log log1p log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh
-        atanh sigmoid erf erfc lgamma digamma sinc frac abs sign sgn round floor ceil trunc atan2 logit logaddexp xlogy
+        atanh sigmoid erf erfc lgamma digamma sinc frac abs sign sgn round floor ceil trunc atan2
         hypot deg2rad rad2deg""",
     comparison: """eq ne lt le gt ge isnan isinf isfinite isclose allclose equal logical_not logical_and logical_or
         logical_xor bitwise_and bitwise_or bitwise_xor bitwise_not maximum minimum clamp clamp_min clamp_max""",
@@ -58,6 +59,7 @@ METHODS: dict[ModuleType, str] = {
     copies: "clone contiguous to flip roll repeat tile",
     indexing: """gather scatter scatter_add index_select index_add index_copy index_fill index_put index_put_ take
         masked_select masked_scatter""",
+    logarithms: "logit logaddexp xlogy",
     masks: "masked_fill tril triu",
     joining: """split chunk unbind argsort sort topk diag_embed diag repeat_interleave kron diff""",
     linalg: """mm bmm mv dot inner outer addmm baddbmm matmul trace inv det slogdet logdet cholesky""",

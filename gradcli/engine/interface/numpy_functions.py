@@ -23,6 +23,7 @@ from gradcli.engine.ops import (
     factorisation,
     joining,
     linalg,
+    logarithms,
     masks,
     parts,
     reduction,
@@ -48,7 +49,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "greater": comparison.gt, "greater_equal": comparison.ge, "isnan": comparison.isnan, "isinf": comparison.isinf,
     "isfinite": comparison.isfinite, "logical_not": comparison.logical_not, "logical_and": comparison.logical_and,
     "logical_or": comparison.logical_or, "deg2rad": elementwise.deg2rad, "rad2deg": elementwise.rad2deg,
-    "rint": elementwise.round, "logaddexp": elementwise.logaddexp, "hypot": elementwise.hypot,
+    "rint": elementwise.round, "logaddexp": logarithms.logaddexp, "hypot": elementwise.hypot,
     **{name: getattr(elementwise, name) for name in _SAME_NAMES.split()},
 }  # fmt: skip
 

@@ -39,7 +39,7 @@ class LeakyReluBackward0(Node):
 
 
 class EluBackward0(Node):
-    """d = scale dx where x > 0, else scale alpha k exp(k x) dx, with k = input_scale."""
+    """d = scale alpha k exp(k x) dx where x <= 0, else scale dx, with k = input_scale; the second is 0 at 0."""
 
     _saved_names = ("self",)
     alpha: float
@@ -48,9 +48,8 @@ class EluBackward0(Node):
 
     def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
-        positive = from_array(x._data > 0)
-        below = (x.masked_fill(positive, 0) * self.input_scale).exp() * (self.alpha * self.scale * self.input_scale)
-        return g * below.masked_fill(positive, self.scale)
+        below = (x.masked_fill(~(x < 0), 0) * self.input_scale).exp() * (self.alpha * self.scale * self.input_scale)
+        return g * below.masked_fill(~(x <= 0), self.scale)
 
 
 class SoftplusBackward0(Node):

@@ -128,21 +128,21 @@ class PowBackward1(Node):
             by_x = (g * conj(y * x ** (y - 1))).masked_fill(y == 0, 0)
         if self._needs(1):
             dead = (x == 0) & (y >= 0) if y._data.dtype.kind != "c" else x == 0
-            by_y = (g * conj(result * x.masked_fill(x == 0, 1).log())).masked_fill(dead, 0)
+            by_y = (g * conj(result * x.masked_fill(dead, 1).log())).masked_fill(dead, 0)
         return by_x, by_y
 
 
 class PowBackward2(Node):
-    """d(c^y) = c^y ln(c) dy for a number c; 0 for c = 0."""
+    """d(c^y) = c^y ln(c) dy for a number c; 0 for c = 0 and y >= 0."""
 
-    _saved_names = ("result",)
+    _saved_names = ("exponent", "result")
     base: Any
 
     def _vjp(self, g: Tensor) -> Any:
-        (result,) = self._unpack()
-        if self.base == 0:
-            return g * 0
-        return g * conj(result * np.log(self.base).item())
+        y, result = self._unpack()
+        if self.base != 0:
+            return g * conj(result * np.log(self.base).item())
+        return (g * (result * -np.inf)).masked_fill(from_array(y._data.real >= 0), 0)
 
 
 class ReciprocalBackward0(Node):
@@ -170,7 +170,7 @@ class RemainderBackward1(Node):
 
     def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
-        return g, -g * (x / y).floor().detach() if self._needs(1) else None
+        return g, -g * floor_divide(x.detach(), y.detach()) if self._needs(1) else None
 
 
 class FmodBackward0(Node):
@@ -329,7 +329,7 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
         result = np.power(x, y)
     if isinstance(first, Tensor):
         return record(PowBackward1, result, (first, second), (first, second), keep=True)
-    return record(PowBackward2, result, (second,), keep=True, base=first)
+    return record(PowBackward2, result, (second,), (second,), keep=True, base=first)
 
 
 def _power(base: Tensor, exponent: Any) -> Tensor:

@@ -49,9 +49,16 @@ class _Flat(Node):
 
 
 def _at_sinc(x: Tensor) -> Tensor:
-    at_zero = x == 0
-    safe = (x * math.pi).masked_fill(at_zero, 1)
-    return (((safe * safe.cos() - safe.sin()) / (safe * safe)) * math.pi).masked_fill(at_zero, 0)
+    """Return the derivative of sin(z) / z times pi, with z = pi x; near 0, where it cancels, by its series."""
+    z = x * math.pi
+    near = z.abs() < 0.1
+    safe = z.masked_fill(near, 1)
+    slope = ((safe * safe.cos() - safe.sin()) / (safe * safe) * math.pi).masked_fill(near, 0)
+    if near._data.any():
+        small = z.masked_fill(~near, 0)
+        for k in range(1, 7):
+            slope = slope + small ** (2 * k - 1) * ((-1) ** k * 2 * k * math.pi / math.factorial(2 * k + 1))
+    return slope
 
 
 def _rule(name: str, slope: Callable[[Any], Any], *, of_result: bool = False, on_arrays: bool = True) -> type[Node]:
@@ -92,7 +99,6 @@ ErfcBackward0 = _rule("ErfcBackward0", lambda x: generic.exp(-x * x) * (-2 / mat
 LgammaBackward0 = _rule("LgammaBackward0", lambda x: x.digamma(), on_arrays=False)
 DigammaBackward0 = _rule("DigammaBackward0", lambda x: polygamma(1, x), on_arrays=False)
 SincBackward0 = _rule("SincBackward0", _at_sinc, on_arrays=False)
-FracBackward0 = type("FracBackward0", (_OfInput,), {"_slope": staticmethod(lambda x: x.detach() * 0 + 1)})
 
 
 class SignBackward0(_Flat):
@@ -113,6 +119,13 @@ class CeilBackward0(_Flat):
 
 class TruncBackward0(_Flat):
     """Piecewise constant."""
+
+
+class FracBackward0(Node):
+    """The cotangent."""
+
+    def _vjp(self, g: Tensor) -> Any:
+        return g
 
 
 class AbsBackward0(Node):
@@ -168,7 +181,10 @@ class Atan2Backward0(Node):
     def _vjp(self, g: Tensor) -> Any:
         y, x = self._unpack()
         square = x * x + y * y
-        scaled = g / (square if square._data.all() else square.masked_fill(square == 0, 1))
+        if square._data.all():
+            scaled = g / square
+        else:  # the second derivative at the origin, where there is none, is NaN
+            scaled = g * square.reciprocal().masked_fill(square == 0, 0)
         return scaled * x, -scaled * y
 
 
@@ -309,10 +325,13 @@ def abs(input: Tensor) -> Tensor:
 
 
 def sign(input: Tensor) -> Tensor:
-    """Return -1, 0 or 1 by the sign of each real element."""
-    x = input._data
-    refuse_kinds("sign", x, "c")
-    return record(SignBackward0, x.copy() if x.dtype.kind == "b" else np.sign(x), (input,))
+    """Return -1, 0 or 1 by the sign of each real element; 0 for NaN, as in PyTorch."""
+    refuse_kinds("sign", input._data, "c")
+    return record(SignBackward0, _sign(input._data), (input,))
+
+
+def _sign(x: Array) -> Array:
+    return x.copy() if x.dtype.kind == "b" else np.subtract(x > 0, x < 0, dtype=x.dtype)
 
 
 def sgn(input: Tensor) -> Tensor:
@@ -322,7 +341,7 @@ def sgn(input: Tensor) -> Tensor:
         size = np.abs(x)
         direction = np.where(size == 0, 0, x / np.where(size == 0, 1, size)).astype(x.dtype)
     else:
-        direction = x.copy() if x.dtype.kind == "b" else np.sign(x)
+        direction = _sign(x)
     return record(SgnBackward0, direction, (input,), (input,))
 
 
@@ -360,26 +379,6 @@ def atan2(input: Tensor, other: Operand) -> Tensor:
         (input, second),
         (input, second),
     )
-
-
-def logit(input: Tensor, eps: float | None = None) -> Tensor:
-    """Return log(x / (1 - x)), with x clamped to [eps, 1 - eps] first if eps is given."""
-    x = input if eps is None else input.clamp(eps, 1 - eps)
-    return log(x) - log1p(-x)
-
-
-def logaddexp(input: Tensor, other: Tensor) -> Tensor:
-    """Return log(exp(input) + exp(other)) without overflow."""
-    larger = input.maximum(other).detach()
-    larger = larger.masked_fill(larger.isinf(), 0)
-    return log(exp(input - larger) + exp(other - larger)) + larger
-
-
-def xlogy(input: Tensor, other: Operand) -> Tensor:
-    """Return input * log(other), and 0 where input is 0 unless other is NaN."""
-    base = other if isinstance(other, Tensor) else from_array(np.asarray(other, dtype=floating(input._data).dtype))
-    zero = (input == 0) & ~base.isnan()
-    return (input * log(base.masked_fill(zero, 1))).masked_fill(zero, 0)
 
 
 def hypot(input: Tensor, other: Tensor) -> Tensor:

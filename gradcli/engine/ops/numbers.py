@@ -1,18 +1,39 @@
-"""Rarer elementwise functions: inverse error function, normal distribution, entropy, predicates, integer functions."""
+"""Rarer elementwise functions: inverse error function, normal distribution, predicates, integer functions."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.comparison import where
-from gradcli.engine.ops.elementwise import erf, erfc, log, log1p
+from gradcli.engine.ops.elementwise import erf, erfc
 from gradcli.engine.ops.operands import Operand, floating, operand, pair, refuse_kinds
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
+
+
+class CopysignBackward0(Node):
+    """The cotangent with its sign changed where that of x was; 0 at 0, and for the other argument."""
+
+    _saved_names = ("self", "result")
+
+    def _vjp(self, g: Tensor) -> Any:
+        x, result = self._unpack()
+        return g * (result / x).masked_fill(x == 0, 0), g * 0 if self._needs(1) else None
+
+
+class NextafterBackward0(Node):
+    """The cotangent, 0 where both arguments are equal, and for the other argument, as in PyTorch."""
+
+    _saved_names = ("self", "other")
+
+    def _vjp(self, g: Tensor) -> Any:
+        x, y = self._unpack()
+        return g.masked_fill(x == y, 0), g * 0 if self._needs(1) else None
 
 
 class ErfinvBackward0(Node):
@@ -61,24 +82,12 @@ def ndtri(input: Tensor) -> Tensor:
     return erfinv(2 * input - 1) * math.sqrt(2)
 
 
-def entr(input: Tensor) -> Tensor:
-    """Return -x log(x), the entropy: 0 at 0, -inf for negative x."""
-    positive = input > 0
-    inside = -input * log(where(positive, input, 1.0))
-    result: Tensor = where(positive, inside, where(input == 0, 0.0, -math.inf))
-    return where(input.isnan(), input, result)  # type: ignore[no-any-return]  # where gives a tensor for two values
-
-
-def xlog1py(input: Tensor, other: Tensor) -> Tensor:
-    """Return input * log(1 + other), and 0 where input is 0 unless other is NaN."""
-    zero = (input == 0) & ~other.isnan()
-    return (input * log1p(other.masked_fill(zero, 0))).masked_fill(zero, 0)
-
-
 def copysign(input: Tensor, other: Operand) -> Tensor:
-    """Return |input| with the sign of other; -0.0 counts as negative, and other gets no gradient."""
-    sign = np.where(np.signbit(pair(input, operand(other))[1]), -1, 1)
-    return input.abs() * from_array(np.asarray(sign, dtype=floating(input._data).dtype))
+    """Return |input| with the sign of other; -0.0 counts as negative, and the gradient of other is 0."""
+    second = operand(other)
+    x, y = pair(input, second)
+    array = np.copysign(floating(x), floating(np.asarray(y)))
+    return record(CopysignBackward0, array, (input, second), (input,), keep=True)
 
 
 def isreal(input: Tensor) -> Tensor:
@@ -102,8 +111,8 @@ def signbit(input: Tensor) -> Tensor:
 
 
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
-    """Return the next floating point number after input in the direction of other."""
-    return from_array(np.nextafter(*pair(input, other)))
+    """Return the next floating point number after input in the direction of other; the gradient of other is 0."""
+    return record(NextafterBackward0, np.nextafter(*pair(input, other)), (input, other), (input, other))
 
 
 def gcd(input: Tensor, other: Tensor) -> Tensor:
