@@ -66,6 +66,7 @@ def reshaped_in_place(target: Tensor, view: Callable[..., Tensor], *args: Any) -
     result = view(before, *args)
     base, outer = target._base, target._replay
     target._data = result._data
+    bump(target)
     if result._grad_fn is not None:
         rebased = target._retains_grad and target._grad_fn is not None
         target._grad_fn, target._output_nr = result._grad_fn, result._output_nr
@@ -75,7 +76,24 @@ def reshaped_in_place(target: Tensor, view: Callable[..., Tensor], *args: Any) -
     if base is not None and outer is not None:
         target._replay = lambda root: view(outer(root), *args)
         target._replay_version = target._shared_counter().value
+    else:
+        _note_relaid(target, before._data.shape, view, args)
     return target
+
+
+def _note_relaid(target: Tensor, shape: tuple[int, ...], view: Callable[..., Tensor], args: tuple[Any, ...]) -> None:
+    """Keep how the target gets its first shape back, for views that were taken before, and its present one."""
+    same = target._data.ndim == len(shape)  # two axes were exchanged, else axes of length 1 came or went
+    old = target._relaid
+
+    def back(root: Tensor) -> Tensor:
+        before = view(root, *args) if same else root.reshape(shape)
+        return before if old is None else old[0](before)
+
+    def there(root: Tensor) -> Tensor:
+        return view(root if old is None else old[1](root), *args)
+
+    target._relaid = back, there
 
 
 def _save_in_place(node: Node, values: Array, target: Tensor) -> None:
@@ -236,9 +254,8 @@ def slice_scatter(whole: Tensor, replay: Callable[[Tensor], Tensor], part: Tenso
 
 
 def _copy_slices(view: Tensor, inner: Node) -> None:
-    base, replay = view._base, view._replay
+    base, replay = view._base, view._as_part()
     assert base is not None  # noqa: S101  (rebase has just looked)
-    assert replay is not None  # noqa: S101  (every view has both)
     node = CopySlices()
     node._edges = (base._edge(), *inner._edges[1:])
     node._outputs = ((base._data.shape, base._data.dtype),)

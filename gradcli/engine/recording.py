@@ -337,6 +337,9 @@ def record_view(
         result._why_not_written = source._why_not_written
     if base is None or outer is None:
         result._base, result._replay = source, replay
+        if source._relaid is not None:
+            there = source._relaid[1]
+            result._replay = lambda root: replay(there(root))
     else:
         result._base, result._replay = base, lambda root: replay(outer(root))
     return result

@@ -65,6 +65,7 @@ class Tensor(Saved, TensorSignatures):
     _base: Tensor | None = None
     _replay: Callable[[Tensor], Tensor] | None = None
     _replay_version: int = 0
+    _relaid: tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]] | None = None
     _created_without_grad: bool = False
     _why_not_written: str | None = None
     _backward_hooks: Hooks | None = None
@@ -126,17 +127,24 @@ class Tensor(Saved, TensorSignatures):
 
     def _regenerate(self) -> None:
         """Rebuild the view's node after its base was changed in place by a recorded operation."""
-        base, replay = self._base, self._replay
+        base = self._base
         assert self._counter is not None  # noqa: S101  (a view always shares a counter)
         self._replay_version = self._counter.value
-        if base is None or replay is None or base._grad_fn is None:
+        if base is None or base._grad_fn is None:
             return
         enabled, STATE.enabled = STATE.enabled, True
         try:
-            again = replay(base)
+            again = self._as_part()(base)
         finally:
             STATE.enabled = enabled
         self._grad_fn, self._output_nr = again._grad_fn, again._output_nr
+
+    def _as_part(self) -> Callable[[Tensor], Tensor]:
+        """Return this view as a function of its base, whose shape may have been changed in place since (`_relaid`)."""
+        base, replay = self._base, self._replay
+        assert base is not None and replay is not None  # noqa: S101, PT018  (only views are asked)
+        relaid = base._relaid
+        return replay if relaid is None else lambda root: replay(relaid[0](root))
 
     @property
     def requires_grad(self) -> bool:

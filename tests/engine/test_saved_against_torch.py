@@ -154,3 +154,76 @@ def test_an_argument_that_torch_copies_may_change(name: str) -> None:
         right = _outcome(torch, _using(torch, COPIED[name]), change)
         assert isinstance(right, list)
         assert _outcome(engine, _using(engine, COPIED[name]), change) == right
+
+
+RESHAPED: dict[str, Callable[[Any], Any]] = {
+    "t_": lambda y: y.t_(),
+    "transpose_": lambda y: y.transpose_(0, 1),
+    "swapaxes_": lambda y: y.swapaxes_(-1, 0),
+    "swapdims_": lambda y: y.swapdims_(0, 1),
+    "unsqueeze_": lambda y: y.unsqueeze_(0),
+    "squeeze_": lambda y: y.squeeze_(),
+    "several": lambda y: y.t_().unsqueeze_(1).transpose_(0, 1).squeeze_(0).t_(),
+}
+
+
+def _reshaped(framework: Any, name: str, program: Callable[[Any, Callable[[Any], Any]], Any]) -> Any:
+    """Return the gradient of the program's result, or the first words of the error."""
+    a = framework.tensor([[0.5, 2.0, 1.0], [3.0, 4.0, 7.0]], dtype=framework.float64, requires_grad=True)
+    result = program(a, RESHAPED[name])
+    weights = framework.arange(1.0, 1.0 + result.numel(), dtype=framework.float64).reshape(result.shape)
+    try:
+        (result * weights).sum().backward()
+    except RuntimeError as error:
+        return str(error)[:70]
+    return a.grad.tolist()
+
+
+def _saved_then(a: Any, reshape: Callable[[Any], Any]) -> Any:
+    y = a * 1
+    z = y * y
+    reshape(y)
+    return z
+
+
+def _constant_then(a: Any, reshape: Callable[[Any], Any]) -> Any:
+    w = a.detach().clone()
+    z = a * w
+    reshape(w)
+    return z
+
+
+def _first_then(a: Any, reshape: Callable[[Any], Any]) -> Any:
+    y = a * 1
+    return reshape(y) * y
+
+
+def _view_then(a: Any, reshape: Callable[[Any], Any]) -> Any:
+    y = a * 3
+    part = y[0]
+    reshape(y)
+    return part * 2
+
+
+def _view_written(a: Any, reshape: Callable[[Any], Any]) -> Any:
+    y = a * 3
+    part, other = y[0], y[:, 1]
+    reshape(y)
+    part.mul_(5)
+    y[..., -1] *= 7
+    return (y.reshape(-1)[:, None] * (part.sum() + other.sum())).cos()
+
+
+@pytest.mark.parametrize("name", RESHAPED)
+def test_a_saved_tensor_whose_shape_was_changed_in_place_is_noticed_as_in_torch(name: str) -> None:
+    for program in (_saved_then, _constant_then):
+        assert _reshaped(torch, name, program) == CHANGED
+        assert _reshaped(engine, name, program) == CHANGED
+
+
+@pytest.mark.parametrize("name", RESHAPED)
+def test_tensors_and_their_views_live_on_when_the_shape_was_changed_in_place(name: str) -> None:
+    for program in (_first_then, _view_then, _view_written):
+        right = _reshaped(torch, name, program)
+        assert isinstance(right, list)
+        np.testing.assert_allclose(_reshaped(engine, name, program), right, rtol=1e-12)
