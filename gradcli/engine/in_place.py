@@ -45,12 +45,22 @@ def in_place(target: Tensor, operation: Callable[..., Tensor], *args: Any, **kwa
         write(target, operation(target, *args, **kwargs)._data)
         return target
     check_may_change(target)
-    result = operation(_before(target), *args, **kwargs)
+    before = _before(target)
+    result = operation(before, *args, **kwargs)
     write(target, result._data)
+    if result._grad_fn is None:
+        result = record(FlatBackward, result._data, (before,))
     if result._grad_fn is not None:
         _save_in_place(result._grad_fn, result._data, target)
         rebase(target, result._grad_fn, result._output_nr)
     return target
+
+
+class FlatBackward(Node):
+    """Of a comparison written over its argument: 0."""
+
+    def _vjp(self, g: Tensor) -> Any:
+        return from_array(np.zeros_like(g._data))
 
 
 def reshaped_in_place(target: Tensor, view: Callable[..., Tensor], *args: Any) -> Tensor:
@@ -209,6 +219,23 @@ def rebase(target: Tensor, node: Node, number: int) -> None:
         node._retain(number, target)
     target._backward_hooks = None
     target._grad_fn, target._output_nr = node, number
+
+
+def watch_base(output: Tensor, returned: Tensor, why: str) -> None:
+    """Make the output of a custom Function a view of the memory that it returned.
+
+    Such a view cannot be taken again: using it after its base was changed in place raises RuntimeError.
+    """
+    node, number = output._grad_fn, output._output_nr
+    assert node is not None  # noqa: S101  (the output is recorded)
+    message = BASE_WRITTEN.format(number, operation_name(node), why)
+
+    def refuse(_: Tensor) -> Tensor:
+        raise RuntimeError(message)
+
+    output._why_not_written = why
+    output._base, output._replay = returned if returned._base is None else returned._base, refuse
+    output._replay_version = output._shared_counter().value
 
 
 class CopySlices(Node):
