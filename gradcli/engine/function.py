@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import FREED, Edge, Node, Saved, number_node
-from gradcli.engine.in_place import FROM_A_FUNCTION, ONE_OF_SEVERAL, bump, check_may_change, rebase
+from gradcli.engine.in_place import FROM_A_FUNCTION, ONE_OF_SEVERAL, bump, check_may_change, rebase, watch_base
 from gradcli.engine.module_name import PRINTED_MODULE
 from gradcli.engine.recording import SavedOutput, edge_of, save, tracked
 from gradcli.engine.tensor import Tensor, from_array
@@ -303,7 +303,7 @@ def _wrap(ctx: BackwardCFunction, inputs: tuple[Any, ...], output: Any, recorded
     wrapped = [_output(ctx, value, number, inputs, recorded) for number, value in enumerate(raw)]
     for before, after in zip(raw, wrapped, strict=True):
         if after is not before and isinstance(after, Tensor) and after._grad_fn is ctx:
-            after._why_not_written = ONE_OF_SEVERAL if several and len(raw) > 1 else FROM_A_FUNCTION
+            watch_base(after, before, ONE_OF_SEVERAL if several and len(raw) > 1 else FROM_A_FUNCTION)
     ctx._outputs = tuple([_meta(value) for value in wrapped])
     if recorded:
         ctx._entries = tuple(

@@ -23,6 +23,7 @@ UNTRACKED_VIEW_WRITTEN = (
     "the inplace to be tracked)."
 )
 VIEW_WRITTEN = "Output {} of {} is a view and is being modified inplace. {}"
+BASE_WRITTEN = "Output {} of {} is a view and its base or another view of its base has been modified inplace. {}"
 ONE_OF_SEVERAL = (
     "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
     "to be modified inplace. You should replace the inplace operation by an out-of-place one."

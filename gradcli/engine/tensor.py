@@ -127,17 +127,16 @@ class Tensor(Saved, TensorSignatures):
 
     def _regenerate(self) -> None:
         """Rebuild the view's node after its base was changed in place by a recorded operation."""
-        base = self._base
-        assert self._counter is not None  # noqa: S101  (a view always shares a counter)
-        self._replay_version = self._counter.value
-        if base is None or base._grad_fn is None:
-            return
-        enabled, STATE.enabled = STATE.enabled, True
-        try:
-            again = self._as_part()(base)
-        finally:
-            STATE.enabled = enabled
-        self._grad_fn, self._output_nr = again._grad_fn, again._output_nr
+        base, counter = self._base, self._counter
+        assert counter is not None  # noqa: S101  (a view always shares a counter)
+        if base is not None and (base._grad_fn is not None or self._why_not_written is not None):
+            enabled, STATE.enabled = STATE.enabled, True
+            try:
+                again = self._as_part()(base)
+            finally:
+                STATE.enabled = enabled
+            self._grad_fn, self._output_nr = again._grad_fn, again._output_nr
+        self._replay_version = counter.value
 
     def _as_part(self) -> Callable[[Tensor], Tensor]:
         """Return this view as a function of its base, whose shape may have been changed in place since (`_relaid`)."""

@@ -227,3 +227,92 @@ def test_tensors_and_their_views_live_on_when_the_shape_was_changed_in_place(nam
         right = _reshaped(torch, name, program)
         assert isinstance(right, list)
         np.testing.assert_allclose(_reshaped(engine, name, program), right, rtol=1e-12)
+
+
+def _functions(t: Any) -> dict[str, Any]:
+    class Same(t.autograd.Function):  # type: ignore[misc]  # the framework is a parameter
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return -g
+
+    class Viewed(Same):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.view(-1)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return -g.reshape(2, 2)
+
+    class Split(Same):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x[0], x[1] * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            return t.stack([-g, h])
+
+    class Copied(Same):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+    return {"same": Same, "viewed": Viewed, "split": Split, "copied": Copied}
+
+
+BASES: dict[str, Callable[[Any, Any, Any], None]] = {
+    "the base": lambda t, base, y: base.mul_(3),
+    "the base without recording": lambda t, base, y: t.no_grad()(base.mul_)(3),
+    "the output without recording": lambda t, base, y: t.no_grad()(y.mul_)(3),
+    "another view": lambda t, base, y: base[0].zero_(),
+    "nothing": lambda t, base, y: None,
+}
+
+
+@pytest.mark.parametrize("function", ["same", "viewed", "split", "copied"])
+@pytest.mark.parametrize("written", BASES)
+def test_an_output_whose_base_was_changed_in_place_is_refused_as_in_torch(function: str, written: str) -> None:
+    outcomes = []
+    for framework in (engine, torch):
+        found: list[Any] = []
+        outcomes.append(found)
+        x = framework.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=framework.float64, requires_grad=True)
+        base = x * 1
+        output = _functions(framework)[function].apply(base)
+        y = output[0] if isinstance(output, tuple) else output
+        BASES[written](framework, base, y)
+        for _ in range(2):
+            try:
+                found.append(((y * 2).sum() + base.sum()).item())
+            except RuntimeError as error:
+                found.append(str(error).replace("SplitBackward", "Split"))
+        try:
+            (y.sum() + base.sum()).backward()
+        except RuntimeError as error:
+            found.append(str(error))
+        found.append(None if x.grad is None else x.grad.tolist())
+    assert outcomes[0] == outcomes[1]
+    assert (outcomes[0][-1] is None) == (written != "nothing" and function != "copied")
+
+
+COMPARED: dict[str, Callable[[Any, Any], Any]] = {
+    "eq_": lambda y, z: y.eq_(z),
+    "lt_": lambda y, z: y.lt_(z),
+    "greater_equal_": lambda y, z: y.greater_equal_(z),
+}
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_a_comparison_written_over_its_argument_has_the_gradient_0_as_in_torch(name: str) -> None:
+    for framework in (engine, torch):
+        x = framework.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        COMPARED[name](x * 1, framework.tensor([2.0, 2.0, 2.0])).sum().backward()
+        assert x.grad.tolist() == [0.0, 0.0, 0.0]
+        y = x * 1
+        with framework.no_grad():
+            assert not COMPARED[name](y.detach(), framework.tensor([2.0, 2.0, 2.0])).requires_grad
