@@ -25,6 +25,11 @@ from gradcli.engine.graph import (
 from gradcli.engine.tensor import Counter, Tensor, from_array
 
 _new = object.__new__
+WRITTEN_BY_HOOK = (
+    "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be "
+    "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to "
+    "perform in-place operations on the input to a pack hook."
+)
 
 
 class SavedInput(Saved):
@@ -89,15 +94,24 @@ class SavedPacked(Saved):
     __slots__ = ("edge", "number", "packed", "unpack_hook")
 
     def __init__(
-        self, tensor: Tensor, number: int | None, hooks: tuple[Callable[..., Any], Callable[..., Any]]
+        self,
+        tensor: Tensor,
+        number: int | None,
+        hooks: tuple[Callable[..., Any], Callable[..., Any]],
+        itself: bool = True,
     ) -> None:
         self.edge = NO_INPUT if number is not None else tensor._edge()
         self.number = number
+        before = tensor._version
+        # A result is handed over without its graph: a hook that kept it would close a cycle through its node.
+        shown = tensor if itself and number is None else tensor.detach()
         with_grad, STATE.enabled = STATE.enabled, False
         try:
-            self.packed = hooks[0](tensor.detach())
+            self.packed = hooks[0](shown)
         finally:
             STATE.enabled = with_grad
+        if tensor._version != before:
+            raise RuntimeError(WRITTEN_BY_HOOK)
         self.unpack_hook = hooks[1]
 
     def _unpacked(self, node: Node) -> Tensor:
@@ -152,15 +166,8 @@ class SavedTensor:
         if not isinstance(entry, Saved):
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
         tensor = entry._unpacked(self._node)
-        before = tensor._version
         own = tensor._output_nr if tensor._grad_fn is self._node else None
-        packed = SavedPacked(tensor, own, (pack_hook, unpack_hook))
-        if tensor._version != before:
-            raise RuntimeError(
-                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook "
-                "cannot be modified by in-place operations as this can lead to unexpected side-effects. Please open an "
-                "issue if you need to perform in-place operations on the input to a pack hook."
-            )
+        packed = SavedPacked(tensor, own, (pack_hook, unpack_hook), itself=False)
         self._node._entries = [packed if place == self._position else kept for place, kept in enumerate(entries)]
 
 
