@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.engine.backward.grad_attribute import check_fits_as_grad, not_a_tensor
+from gradcli.engine.backward.grad_attribute import check_fits_as_grad, check_nothing_returned, not_a_tensor
 from gradcli.engine.dtypes import BY_NUMPY, CPU, Array, Size, device, dtype, get_default_dtype
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import NO_INPUT, AccumulateGrad, Edge, Hooks, Node, Saved, changed_message, operation_name
@@ -266,7 +266,7 @@ class Tensor(Saved, TensorSignatures):
                 self._grad._shared_counter().value += 1
         if self._post_accumulate_grad_hooks:
             for hook in list(self._post_accumulate_grad_hooks.values()):
-                hook(self)
+                check_nothing_returned(hook(self))
 
     def retain_grad(self) -> None:
         """Ask for the gradient of a result to be kept in `.grad`.

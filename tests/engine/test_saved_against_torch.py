@@ -316,3 +316,53 @@ def test_a_comparison_written_over_its_argument_has_the_gradient_0_as_in_torch(n
         y = x * 1
         with framework.no_grad():
             assert not COMPARED[name](y.detach(), framework.tensor([2.0, 2.0, 2.0])).requires_grad
+
+
+def test_a_pack_hook_sees_the_tensor_itself_and_may_leave_parameters_alone() -> None:
+    for framework in (engine, torch):
+        parameter = framework.nn.Parameter(framework.ones(2))
+        x = framework.ones(2, requires_grad=True)
+        h = x * 2
+        seen: list[Any] = []
+
+        def pack(tensor: Any, known: tuple[Any, ...] = (parameter, x, h), seen: list[Any] = seen) -> Any:
+            seen.append([tensor is entry for entry in known].index(True))
+            return tensor if tensor is known[0] else tensor * 1
+
+        with framework.autograd.graph.saved_tensors_hooks(pack, lambda packed: packed):
+            result = h * parameter + x * parameter
+        result.sum().backward()
+        assert seen == [0, 2, 0, 1]
+        assert parameter.grad.tolist() == [3.0, 3.0]
+        assert x.grad.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("use", [lambda x: (x * 1).exp(), lambda x: (x * 2) * x.detach(), lambda x: x * x.detach()])
+def test_a_pack_hook_that_changes_what_it_is_given_is_refused_as_in_torch(use: Callable[[Any], Any]) -> None:
+    for framework in (engine, torch):
+        hooks = framework.autograd.graph.saved_tensors_hooks
+        with (
+            hooks(lambda tensor: tensor.zero_(), lambda packed: packed),
+            pytest.raises(RuntimeError, match=r"^A saved tensor pack hook is modifying its input in place\."),
+        ):
+            use(framework.ones(2, requires_grad=True))
+        x = framework.ones(2, requires_grad=True)
+        with hooks(lambda tensor: tensor.clone().zero_(), lambda packed: packed):
+            use(x).sum().backward()
+        assert x.grad.tolist() == [0.0, 0.0]
+
+
+def test_a_hook_after_accumulation_returns_nothing() -> None:
+    def outcome(framework: Any, hook: Callable[[Any], Any]) -> Any:
+        x = framework.ones(2, requires_grad=True)
+        x.register_post_accumulate_grad_hook(hook)
+        try:
+            (x * 2).sum().backward()
+        except (RuntimeError, TypeError) as error:
+            return type(error), str(error)
+        return x.grad.tolist()
+
+    for hook in (lambda leaf: leaf.grad.mul_(0.5), lambda leaf: 1):
+        assert outcome(engine, hook) == outcome(torch, hook)
+        assert isinstance(outcome(torch, hook), tuple)
+    assert outcome(engine, lambda leaf: None) == outcome(torch, lambda leaf: None) == [2.0, 2.0]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcli.engine.graph import Saved
+
 if TYPE_CHECKING:
     from gradcli.engine.tensor import Tensor
 
@@ -37,3 +39,12 @@ def check_fits_as_grad(tensor: Tensor, value: Tensor) -> None:
             f"attempting to assign a gradient of size '{list(value._data.shape)}' to a tensor of size "
             f"'{list(tensor._data.shape)}'. Please ensure that the gradient and the tensor are the same size"
         )
+
+
+def check_nothing_returned(reply: object) -> None:
+    """Raise when a hook that is called after the gradient was added returned something."""
+    if reply is None:
+        return
+    if not isinstance(reply, Saved):
+        raise TypeError(f"expected Variable, but hook returned '{type(reply).__name__}'")
+    raise RuntimeError("Tensor post accumulate grad hooks should return None.")
