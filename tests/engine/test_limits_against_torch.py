@@ -313,3 +313,28 @@ def test_what_has_no_derivative_says_so_in_backward_as_in_torch(name: str) -> No
             assert not WITHOUT[name](framework, framework.tensor([1.0, 2.0, 2.5])).requires_grad
     assert messages[0] == messages[1]
     assert values[0] == values[1]
+
+
+QUIET: dict[str, Callable[[Any], Any]] = {
+    "where beside a root of 0": lambda t: _gradient(t, [0.0, 1.0], lambda x: t.where(x > 0, x.sqrt(), t.zeros(2))),
+    "logarithm of 0": lambda t: _gradient(t, [0.0, 1.0], lambda x: x.log().exp()),
+    "norm at 0": lambda t: _gradient(t, [0.0, 0.0], lambda x: x / x.norm()),
+    "casts": lambda t: [t.tensor([1e6]).half(), t.tensor([1e300], dtype=t.float64).float()],
+    "matrix products": lambda t: [t.tensor([[inf, 0.0]]) @ t.tensor([[0.0], [1.0]]), t.tensor([inf]) @ t.zeros(1)],
+    "layer": lambda t: t.nn.functional.linear(t.tensor([[inf, 0.0]]), t.tensor([[0.0, 1.0]])),
+}
+
+
+def _gradient(t: Any, values: list[float], call: Callable[[Any], Any]) -> Any:
+    x = t.tensor(values, requires_grad=True)
+    call(x).sum().backward()
+    return x.grad
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_infinities_and_nans_come_without_warnings(name: str) -> None:
+    ours, theirs = QUIET[name](engine), QUIET[name](torch)
+    pairs = zip(ours, theirs, strict=True) if isinstance(ours, list) else [(ours, theirs)]
+    for one, other in pairs:
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+    assert np.geterr()["invalid"] == "warn"

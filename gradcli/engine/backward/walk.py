@@ -105,6 +105,7 @@ class Walk:
         self._survey(starts)
         enabled, STATE.enabled = STATE.enabled, self.create_graph
         outer, STATE.walk = STATE.walk, self
+        warned = np.seterr(all="ignore")
         try:
             for (node, number), cotangent in roots:
                 if node is not None:
@@ -120,6 +121,7 @@ class Walk:
             while heap:
                 self._visit(pop(heap)[2])
         finally:
+            np.seterr(**warned)
             STATE.enabled, STATE.walk = enabled, outer
         return self.captured
 

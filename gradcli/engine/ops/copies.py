@@ -104,7 +104,8 @@ def to(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: b
         return input
     array = input._data.real if input._data.dtype.kind == "c" and kind.kind != "c" else input._data
     inputs = (input,) if kind.kind in "fc" else ()
-    return record(ToCopyBackward0, array.astype(kind), inputs)
+    with np.errstate(all="ignore"):
+        return record(ToCopyBackward0, array.astype(kind), inputs)
 
 
 def flip(input: Tensor, *order: Any, dims: Any = None) -> Tensor:

@@ -43,3 +43,9 @@ def summed_to(array: Array, shape: tuple[int, ...]) -> Any:
     lead = array.ndim - len(shape)
     dims = (*range(lead), *(lead + i for i, size in enumerate(shape) if size == 1 and array.shape[lead + i] != 1))
     return np.add.reduce(array, axis=dims).reshape(shape) if dims else array.reshape(shape)
+
+
+@np.errstate(all="ignore")
+def multiplied(a: Array, b: Array) -> Array:
+    """Return the matrix product."""
+    return np.asarray(a @ b)

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.generic import product, transposed
+from gradcli.engine.ops.kernels import multiplied
 from gradcli.engine.ops.lapack import factored
 from gradcli.engine.ops.operands import arrays, conj, require_one_dtype
 from gradcli.engine.ops.parts import diagonal
@@ -227,7 +228,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
             f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
         )
     _shapes("m1 and m2", input, mat2, (2, 2))
-    return record(MmBackward0, a @ b, (input, mat2), crossed=True)
+    return record(MmBackward0, multiplied(a, b), (input, mat2), crossed=True)
 
 
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
@@ -239,7 +240,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
             "Expected size for first two dimensions of batch2 tensor to be: "
             f"[{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
         )
-    return record(BmmBackward0, input._data @ mat2._data, (input, mat2), crossed=True)
+    return record(BmmBackward0, multiplied(input._data, mat2._data), (input, mat2), crossed=True)
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
@@ -248,7 +249,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     if input._data.shape[1] != vec._data.shape[0]:
         raise RuntimeError(f"size mismatch, got input ({input._data.shape[0]}), mat ({input._data.shape[0]}x"
                            f"{input._data.shape[1]}), vec ({vec._data.shape[0]})")  # fmt: skip
-    return record(MvBackward0, input._data @ vec._data, (input, vec), crossed=True)
+    return record(MvBackward0, multiplied(input._data, vec._data), (input, vec), crossed=True)
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
@@ -259,7 +260,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
             f"inconsistent tensor size, expected tensor [{input._data.size}] and src [{tensor._data.size}] to have the "
             f"same number of elements, but got {input._data.size} and {tensor._data.size} elements respectively"
         )
-    return record(DotBackward0, input._data @ tensor._data, (input, tensor), crossed=True)
+    return record(DotBackward0, multiplied(input._data, tensor._data), (input, tensor), crossed=True)
 
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
@@ -295,7 +296,7 @@ def _added(kind: type[Node], input: Tensor, a: Tensor, b: Tensor, beta: float, a
     if input._data.dtype is not a._data.dtype or a._data.dtype is not b._data.dtype:
         require_one_dtype("addmm and baddbmm", input, a, b)
     _shapes("mat1 and mat2", a, b, (a._data.ndim, b._data.ndim))
-    product = a._data @ b._data
+    product = multiplied(a._data, b._data)
     array = (product if alpha == 1 else product * alpha) + (input._data if beta == 1 else input._data * beta)
     return record(kind, array, (input, a, b), crossed=True, beta=beta, alpha=alpha)
 

@@ -74,7 +74,7 @@ class LinalgVectorNormBackward0(Node):
         if p == 1:
             return whole * x.sgn()
         if p == 2:
-            return (x * (whole / norm)).masked_fill(zero, 0)
+            return whole * (x / norm).masked_fill(zero, 0)
         if math.isinf(p):
             hits = from_array(np.abs(x._data) == norm._data)
             count = from_array(hits._data.sum(axis=self.dims, keepdims=True).astype(g._data.dtype))
