@@ -26,7 +26,7 @@ from gradcli.engine.ops.activation import (
     celu, log_softmax, prelu, relu, selu, softmax,
 )
 from gradcli.engine.ops.arithmetic import (
-    add, addcdiv, addcmul, div, floor_divide, fmod, lerp, mul, neg, positive, pow, reciprocal, remainder, rsub,
+    add, div, floor_divide, fmod, mul, neg, positive, pow, reciprocal, remainder, rsub,
     square, sub,
 )
 from gradcli.engine.ops.arrangement import (
@@ -48,8 +48,8 @@ from gradcli.engine.ops.copies import (
     clone, flip, roll, tile,
 )
 from gradcli.engine.ops.derived import (
-    addbmm, addmv, addr, aminmax, cross, cummax, cummin, dist, float_power, fmax, fmin,
-    heaviside, kthvalue, ldexp, logaddexp2, logcumsumexp, matrix_power, msort, nan_to_num, nanmean,
+    addbmm, addcdiv, addcmul, addmv, addr, aminmax, cross, cummax, cummin, dist, float_power, fmax, fmin,
+    heaviside, kthvalue, ldexp, lerp, logaddexp2, logcumsumexp, matrix_power, msort, nan_to_num, nanmean,
     quantile, std_mean, trapezoid, var_mean, vdot,
 )
 from gradcli.engine.ops.elementwise import (

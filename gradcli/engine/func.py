@@ -218,11 +218,16 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
         in_dims: the axis of every argument's tensors, or a tuple of one for each argument; None for what is shared.
         out_dims: the axis along which results are stacked, or a tuple of one for each output.
         randomness: has no effect: the runs follow each other.
+
+    Raises:
+        ValueError: there is no such axis, lengths differ, or the function returns something else than tensors.
     """
     del randomness
 
     def run(*args: Any, **kwargs: Any) -> Any:
         dims = in_dims if isinstance(in_dims, (tuple, list)) else (in_dims,) * len(args)
+        for value, dim in zip(args, dims, strict=True):
+            _check_mapped(value, dim)
         sizes = {
             tensor.size(dim)
             for value, dim in zip(args, dims, strict=True)
@@ -246,6 +251,27 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
     return run
 
 
+def _check_mapped(value: Any, dim: Any) -> None:
+    """Raise ValueError when an axis to map over is none, or the argument has no tensor."""
+    if dim is None:
+        return
+    if not isinstance(dim, int):
+        raise ValueError(f"vmap: expected `in_dims` to be int, None or a tuple of them, got: {type(dim)}")
+    found = _tensors(value)
+    if not found:
+        raise ValueError(
+            f"vmap: Got in_dim={dim} for an input but the input is of type {type(value)}. We cannot vmap over "
+            "non-Tensor arguments, please use None as the respective in_dim"
+        )
+    for tensor in found:
+        if not -tensor._data.ndim <= dim < tensor._data.ndim:
+            raise ValueError(
+                f"vmap: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality "
+                f"{tensor._data.ndim} so expected in_dim to satisfy -{tensor._data.ndim} <= in_dim < "
+                f"{tensor._data.ndim}."
+            )
+
+
 def _stacked(rows: list[Any], out_dims: Any) -> Any:
     first = rows[0]
     if isinstance(first, (tuple, list)):
@@ -256,5 +282,10 @@ def _stacked(rows: list[Any], out_dims: Any) -> Any:
         return {key: _stacked([row[key] for row in rows], out_dims) for key in first}
     if out_dims is None:
         return first
+    if not isinstance(first, Tensor):
+        raise ValueError(
+            f"vmap: the function must only return Tensors, got type {type(first)}. Did you mean to set out_dims= to "
+            "None for output?"
+        )
     with enable_grad() if any(row.requires_grad for row in rows) else no_grad():
         return stack(rows, out_dims)

@@ -56,6 +56,34 @@ MISTAKES: dict[str, Callable[[Any], Any]] = {
     "numbers minus a mask": lambda t: t.ones(3) - (t.ones(3) > 0),
     "a mask minus one": lambda t: (t.ones(3) > 0) - 1,
     "negated booleans": lambda t: -t.zeros(3).bool(),
+    "gradient of letters": lambda t: (t.ones(2, requires_grad=True) * 2).backward("a"),
+    "gradients of letters": lambda t: t.autograd.backward([t.ones(2, requires_grad=True) * 2], ["a"]),
+    "gradient by letters": lambda t: t.autograd.grad(t.ones(2, requires_grad=True).sum(), "a"),
+    "inputs of letters": lambda t: t.ones(2, requires_grad=True).sum().backward(inputs=["a"]),
+    "largest of none": lambda t: t.ones(0).max(),
+    "smallest of none": lambda t: t.ones(0, 3).min(),
+    "amax of none": lambda t: t.ones(0).amax(),
+    "amin along an axis of none": lambda t: t.ones(0, 3).amin(0),
+    "place of the largest of none": lambda t: t.ones(0).argmax(),
+    "place of the smallest of none": lambda t: t.ones(0, 3).argmin(),
+    "extremes of none": lambda t: t.aminmax(t.ones(0)),
+    "mode of none": lambda t: t.ones(0).mode(),
+    "integers to a negative power": lambda t: t.tensor([2]) ** -1,
+    "integers to a negative power in place": lambda t: t.tensor([2]).pow_(-1),
+    "integers // 0": lambda t: t.tensor([2]) // 0,
+    "0 among divisors": lambda t: 5 // t.tensor([1, 0]),
+    "integers // 0 in place": lambda t: t.tensor([2]).floor_divide_(0),
+    "integers % 0": lambda t: t.tensor([2]) % t.tensor([0]),
+    "fmod of integers by 0": lambda t: t.tensor([2]).fmod(0),
+    "whole quotient by 0": lambda t: t.div(t.tensor([2]), 0, rounding_mode="trunc"),
+    "vmap of a number": lambda t: t.func.vmap(lambda x: 1.0)(t.ones(2)),
+    "vmap of nothing": lambda t: t.func.vmap(lambda x: None)(t.ones(2)),
+    "vmap over a number": lambda t: t.func.vmap(lambda x: x)(3),
+    "vmap over a 0-d tensor": lambda t: t.func.vmap(lambda x: x)(t.tensor(1.0)),
+    "vmap over axis 5": lambda t: t.func.vmap(lambda x: x, in_dims=5)(t.ones(2)),
+    "vmap over axis -3": lambda t: t.func.vmap(lambda x: x, in_dims=-3)(t.ones(2, 2)),
+    "vmap over letters": lambda t: t.func.vmap(lambda x: x, in_dims="a")(t.ones(2, 2)),
+    "vmap over no axis": lambda t: t.func.vmap(lambda x: x, in_dims=None)(t.ones(2, 2)),
     "inverse of a vector": lambda t: t.linalg.inv(t.zeros(3)),
     "inverse of what is not square": lambda t: t.linalg.inv(t.zeros(3, 4)),
     "factor of what is not square": lambda t: t.linalg.cholesky(t.zeros(3, 4)),
@@ -101,6 +129,21 @@ SINGULAR: dict[str, Callable[[Any], Any]] = {
 }
 
 
+RIGHT: dict[str, Callable[[Any], Any]] = {
+    "power of integers": lambda t: [t.tensor([2, 3]) ** 2, t.tensor([2]) ** -1.0],
+    "powers of integers": lambda t: t.tensor([2, 1, -1, -1, 3]) ** t.tensor([-1, -2, -3, -2, 2]),
+    "power of a number": lambda t: 2 ** t.tensor([-1, 3]),
+    "quotients of integers": lambda t: [t.tensor([-7]) // 2, t.tensor([-7]) % 2, t.tensor([-7]).fmod(2)],
+    "no quotients": lambda t: [t.ones(0).long() // 0, t.ones(0).long() % 0],
+    "quotients of numbers by 0": lambda t: [t.tensor([2.0]) // 0, t.tensor([2]) / 0],
+    "extremes": lambda t: [t.ones(1).max(), t.ones(1, 3).amin(0), t.ones(2).argmax(), t.ones(0, 3).argmax(1)],
+    "vmap": lambda t: [
+        t.func.vmap(lambda x: x * 2, in_dims=-1)(t.ones(2, 3)),
+        t.func.vmap(lambda x, y: x * y, in_dims=(0, None))(t.ones(2), 3),
+    ],
+}
+
+
 def _raised(call: Callable[[Any], Any], framework: Any) -> type[BaseException]:
     with pytest.raises(Exception) as caught:
         call(framework)
@@ -110,6 +153,15 @@ def _raised(call: Callable[[Any], Any], framework: Any) -> type[BaseException]:
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_raises_the_class_of_error_that_torch_raises(name: str) -> None:
     assert _raised(MISTAKES[name], engine) is _raised(MISTAKES[name], torch)
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_no_mistake_gives_what_torch_gives(name: str) -> None:
+    def listed(framework: Any) -> Any:
+        result = RIGHT[name](framework)
+        return [entry.tolist() for entry in (result if isinstance(result, list) else [result])]
+
+    assert str(listed(engine)) == str(listed(torch))
 
 
 @pytest.mark.parametrize("name", SINGULAR)

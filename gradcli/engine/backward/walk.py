@@ -19,7 +19,7 @@ from gradcli.engine.backward.hooks import through_hooks, through_post_hooks, thr
 from gradcli.engine.backward.ownership import held_once
 from gradcli.engine.dtypes import Size
 from gradcli.engine.grad_mode import STATE
-from gradcli.engine.graph import AccumulateGrad, Edge, Node
+from gradcli.engine.graph import AccumulateGrad, Edge, GradientEdge, Node
 from gradcli.engine.tensor import Tensor, from_array
 
 NOT_USED = (
@@ -42,6 +42,8 @@ def first_cotangents(outputs: Sequence[Tensor], given: Sequence[Tensor | None]) 
         if cotangent is None:
             result.append(_implicit_one(output))
             continue
+        if not isinstance(cotangent, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(cotangent).__name__}")
         if cotangent._data.shape != output._data.shape:
             raise RuntimeError(
                 f"Mismatch in shape: grad_output[{number}] has a shape of {Size(cotangent._data.shape)} and "
@@ -89,6 +91,10 @@ class Walk:
         if inputs is not None:
             self.captured = [None] * len(inputs)
             for position, tensor in enumerate(inputs):
+                if not isinstance(tensor, (Tensor, GradientEdge)):
+                    raise RuntimeError(
+                        f"all inputs have to be Tensors or GradientEdges, but got {type(tensor).__name__}"
+                    )
                 node, number = tensor._edge()
                 if node is None:
                     raise RuntimeError("One of the differentiated Tensors does not require grad")

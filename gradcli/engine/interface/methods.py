@@ -44,8 +44,7 @@ from gradcli.engine.tensor import Tensor
 
 # Every name is a function of its module whose first argument is the tensor.
 METHODS: dict[ModuleType, str] = {
-    arithmetic: """add sub rsub mul div floor_divide remainder fmod neg positive reciprocal pow square lerp addcmul
-        addcdiv""",
+    arithmetic: "add sub rsub mul div floor_divide remainder fmod neg positive reciprocal pow square",
     elementwise: """exp exp2 expm1 log log1p log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh
         atanh sigmoid erf erfc lgamma digamma sinc frac abs sign sgn round floor ceil trunc atan2
         hypot deg2rad rad2deg""",
@@ -71,8 +70,8 @@ METHODS: dict[ModuleType, str] = {
     matrices: "cholesky_solve cholesky_inverse matrix_exp cov corrcoef renorm",
     scattering: "select_scatter slice_scatter diagonal_scatter fill_diagonal_ scatter_reduce",
     environment: "new",
-    derived: """addbmm addmv addr aminmax cross cummax cummin dist float_power fmax fmin heaviside kthvalue ldexp
-        logaddexp2 logcumsumexp matrix_power msort nan_to_num nanmean quantile vdot""",
+    derived: """lerp addcmul addcdiv addbmm addmv addr aminmax cross cummax cummin dist float_power fmax fmin heaviside
+        kthvalue ldexp logaddexp2 logcumsumexp matrix_power msort nan_to_num nanmean quantile vdot""",
     searching: "nonzero take_along_dim unique bincount unique_consecutive isin argwhere mode nanmedian histc",
     strides: "as_strided",
     complex_numbers: "conj angle is_complex",

@@ -9,7 +9,16 @@ import numpy as np
 from gradcli.engine.dtypes import get_default_dtype
 from gradcli.engine.graph import Node, Undifferentiable
 from gradcli.engine.ops.generic import over, power
-from gradcli.engine.ops.operands import Operand, applied, both, conj, operand, pair, require_one_dtype, result_dtype
+from gradcli.engine.ops.operands import (
+    Operand,
+    applied,
+    both,
+    conj,
+    operand,
+    pair,
+    refuse_zero,
+    result_dtype,
+)
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -259,6 +268,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
 
 def _trunc_divide(first: Operand, second: Operand) -> Tensor:
     x, y = pair(first, second)
+    refuse_zero(x, y)
     with np.errstate(divide="ignore", invalid="ignore"):
         if x.dtype.kind not in "iu":
             return record(Node, np.trunc(x / y).astype(x.dtype), ())
@@ -267,16 +277,26 @@ def _trunc_divide(first: Operand, second: Operand) -> Tensor:
 
 
 def floor_divide(input: Operand, other: Operand) -> Tensor:
-    """Return the quotient rounded towards minus infinity; it has no derivative."""
+    """Return the quotient rounded towards minus infinity; it has no derivative.
+
+    Raises:
+        RuntimeError: integers are divided by 0.
+    """
     x, y = pair(input, other)
+    refuse_zero(x, y)
     with np.errstate(divide="ignore", invalid="ignore"):
         array = applied("floor_divide", np.floor_divide, x, y)
     return record(Undifferentiable, array, (input, other), what="floor_divide")
 
 
 def remainder(input: Operand, other: Operand) -> Tensor:
-    """Return the remainder of input / other, with the sign of `other`, as Python's %."""
+    """Return the remainder of input / other, with the sign of `other`, as Python's %.
+
+    Raises:
+        RuntimeError: integers are divided by 0.
+    """
     first, second, x, y = both(input, other)
+    refuse_zero(x, y)
     with np.errstate(divide="ignore", invalid="ignore"):
         result = applied("remainder", np.remainder, x, y)
     if isinstance(second, Tensor):
@@ -285,8 +305,13 @@ def remainder(input: Operand, other: Operand) -> Tensor:
 
 
 def fmod(input: Operand, other: Operand) -> Tensor:
-    """Return the remainder of input / other, with the sign of `input`, as C's fmod."""
+    """Return the remainder of input / other, with the sign of `input`, as C's fmod.
+
+    Raises:
+        RuntimeError: integers are divided by 0.
+    """
     first, second, x, y = both(input, other)
+    refuse_zero(x, y)
     with np.errstate(divide="ignore", invalid="ignore"):
         result = applied("fmod", np.fmod, x, y)
     if isinstance(second, Tensor):
@@ -320,22 +345,34 @@ def reciprocal(input: Tensor) -> Tensor:
 
 
 def pow(input: Operand, exponent: Operand) -> Tensor:
-    """Return input raised to a power, elementwise; input, exponent or both are tensors."""
+    """Return input raised to a power, elementwise; input, exponent or both are tensors.
+
+    Raises:
+        RuntimeError: integers are raised to a negative integer.
+    """
     first, second = operand(input, "input"), operand(exponent, "exponent")
     if isinstance(first, Tensor) and not isinstance(second, Tensor):
         return _power(first, second)
     x, y = pair(first, second)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        result = np.power(x, y)
+    result = _array_power(x, y)
     if isinstance(first, Tensor):
         return record(PowBackward1, result, (first, second), (first, second), keep=True)
     return record(PowBackward2, result, (second,), (second,), keep=True, base=first)
+
+
+def _array_power(x: Any, y: Any) -> Any:
+    """Return x**y; of integers, 0 where it is a fraction."""
+    whole = x.dtype.kind == "i" and y.dtype.kind == "i" and np.any(y < 0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where((y < 0) & (np.abs(x) != 1), 0, np.power(x, np.abs(y))) if whole else np.power(x, y)
 
 
 def _power(base: Tensor, exponent: Any) -> Tensor:
     x = base._data
     if x.dtype.kind not in "fc" or type(exponent) not in (int, float):
         x = x.astype(result_dtype(base, exponent), copy=False)
+    if x.dtype.kind in "iu" and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
     if exponent == 2:
         return record(PowBackward0, x * x, (base,), (base,), exponent=2)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -346,26 +383,3 @@ def _power(base: Tensor, exponent: Any) -> Tensor:
 def square(input: Tensor) -> Tensor:
     """Return input squared."""
     return pow(input, 2)
-
-
-def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
-    """Return input + weight * (end - input).
-
-    Raises:
-        RuntimeError: the tensors have different element types.
-    """
-    require_one_dtype("lerp", input, end, weight)
-    share: Tensor = (end - input) * operand(weight, "weight")
-    return input + share
-
-
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """Return input + value * tensor1 * tensor2."""
-    product = tensor1 * tensor2
-    return input + (product if value == 1 else product * value)
-
-
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """Return input + value * tensor1 / tensor2."""
-    quotient = tensor1 / tensor2
-    return input + (quotient if value == 1 else quotient * value)

@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.engine.graph import Undifferentiable
 from gradcli.engine.ops.comparison import where
 from gradcli.engine.ops.linalg import matmul
-from gradcli.engine.ops.operands import Operand, axis, numpy_names, require_one_dtype
+from gradcli.engine.ops.operands import Operand, axis, numpy_names, operand, require_one_dtype
 from gradcli.engine.ops.reduction import ValuesIndices, amax, amin, named_result
 from gradcli.engine.ops.shape import movedim
 from gradcli.engine.ops.statistics import norm, std, var
@@ -39,6 +39,29 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     x = input._data
     array = np.where(x == 0, values._data, (x > 0).astype(x.dtype))
     return record(Undifferentiable, array, (input, values), what="heaviside")
+
+
+def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
+    """Return input + weight * (end - input).
+
+    Raises:
+        RuntimeError: the tensors have different element types.
+    """
+    require_one_dtype("lerp", input, end, weight)
+    share: Tensor = (end - input) * operand(weight, "weight")
+    return input + share
+
+
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """Return input + value * tensor1 * tensor2."""
+    product = tensor1 * tensor2
+    return input + (product if value == 1 else product * value)
+
+
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """Return input + value * tensor1 / tensor2."""
+    quotient = tensor1 / tensor2
+    return input + (quotient if value == 1 else quotient * value)
 
 
 def nan_to_num(

@@ -194,6 +194,12 @@ def refuse_kinds(name: str, array: Array, kinds: str) -> None:
         raise NotImplementedError(f"{name} is not implemented for '{BY_NUMPY[array.dtype].letter}'")
 
 
+def refuse_zero(x: Any, y: Any) -> None:
+    """Raise RuntimeError when integers are divided by 0."""
+    if y.dtype.kind in "iu" and not np.all(y) and np.broadcast(x, y).size:
+        raise RuntimeError("ZeroDivisionError")
+
+
 def require_places(index: Tensor, size: int) -> None:
     """Raise IndexError unless an index is a vector (or 0-d) of places from 0 to size - 1."""
     if index._data.ndim > 1:

@@ -262,6 +262,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         return input.maximum(dim)
     refuse_kinds("max", input._data, "c")
     if dim is None:
+        _require_some("max", input._data)
         return record(MaxBackward1, input._data.max(), (input,), (input,), keep=True, dims=axes(None, input._data.ndim))
     return _pick(MaxBackward0, MAX, np.argmax, input, dim, keepdim)
 
@@ -273,6 +274,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         return input.minimum(dim)
     refuse_kinds("min", input._data, "c")
     if dim is None:
+        _require_some("min", input._data)
         return record(MinBackward1, input._data.min(), (input,), (input,), keep=True, dims=axes(None, input._data.ndim))
     return _pick(MinBackward0, MIN, np.argmin, input, dim, keepdim)
 
@@ -302,9 +304,19 @@ def _require_elements(name: str, x: Array, dims: Sequence[int]) -> None:
             raise IndexError(f"{name}(): Expected reduction dim {place} to have non-zero size.")
 
 
+def _require_some(name: str, x: Array) -> None:
+    if not x.size:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+            "the 'dim' argument."
+        )
+
+
 @numpy_names
 def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return the maximum over some axes, or over all; equal maxima share the gradient."""
+    if dim is None:
+        _require_some("amax", input._data)
     dims = axes(dim, input._data.ndim)
     _require_elements("amax", input._data, dims)
     array = input._data.max(axis=dims, keepdims=keepdim)
@@ -314,6 +326,8 @@ def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 @numpy_names
 def amin(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return the minimum over some axes, or over all; equal minima share the gradient."""
+    if dim is None:
+        _require_some("amin", input._data)
     dims = axes(dim, input._data.ndim)
     _require_elements("amin", input._data, dims)
     array = input._data.min(axis=dims, keepdims=keepdim)
@@ -324,6 +338,8 @@ def _position(name: str, function: Any, input: Tensor, dim: int | None, keepdim:
     place = None if dim is None else axis(dim, input._data.ndim)
     if input._data.dtype.kind == "c":
         raise RuntimeError(f"{name}(): does not support complex input")
+    if place is None and not input._data.size:
+        raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
     if place is not None and input._data.ndim:
         _require_elements(name, input._data, (place,))
     array = input._data if input._data.ndim else input._data.reshape(1)

@@ -168,6 +168,8 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
         return int(np.flatnonzero(line == values[np.argmax(counts)])[-1])
 
     spot = axis(dim, input._data.ndim)
+    if not input._data.shape[spot]:
+        raise IndexError(f"mode(): Expected reduction dim {spot} to have non-zero size.")
     return _picked(MODE, input, np.apply_along_axis(last_of_the_most_frequent, spot, input._data), spot, keepdim)
 
 
