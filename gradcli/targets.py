@@ -144,7 +144,14 @@ def _parameter(parameter: inspect.Parameter) -> Parameter:
         name=parameter.name,
         has_default=parameter.default is not empty,
         default=None if parameter.default is empty else parameter.default,
-        annotation=None if annotation is empty else getattr(annotation, "__name__", str(annotation)),
+        annotation=None if annotation is empty else _written(annotation),
         variadic=parameter.kind is inspect.Parameter.VAR_POSITIONAL,
         keyword_only=parameter.kind is inspect.Parameter.KEYWORD_ONLY,
     )
+
+
+def _written(annotation: Any) -> str:
+    """An annotation as text; `Optional[float]` has a `__name__` too, which leaves out the number."""
+    if isinstance(annotation, str):
+        return annotation
+    return annotation.__name__ if isinstance(annotation, type) else inspect.formatannotation(annotation)

@@ -8,9 +8,12 @@ what backward itself provides for, is.
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from gradcli.cases import InputSpec
-from gradcli.inputs.search.candidates import OMITTED, Choice
+from gradcli.inputs.search import argument_names
+from gradcli.inputs.search.argument_names import types_named
+from gradcli.inputs.search.candidates import OMITTED, Choice, Slot, annotated_values
 from gradcli.inputs.search.source_hints import SourceHints
 from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.targets import Trial
@@ -20,6 +23,10 @@ _FEW_OPTIONAL = 3
 """So many optional arguments are also left out one at a time; more would make too many cases."""
 _AXIS_NAMES = ("dim", "axis")
 _RISKY_FLAGS = ("inplace",)
+_NEITHER = ("seed",)
+"""Another seed is no other mode."""
+_NUMBERS = (0.7, 2)
+"""For an argument whose name suggests no number: one for a formula, and one for a size or a count."""
 
 
 def alternatives_of(
@@ -31,8 +38,13 @@ def alternatives_of(
 ) -> tuple[tuple[InputSpec, ...], ...]:
     """The alternatives to `guess` that forward accepts, and backward too if a default was not meant to be changed."""
     accepted: list[tuple[InputSpec, ...]] = []
-    modes = (mode for mode in _other_modes(trials, hints, guess) if runs_backward(mode))
-    for candidate in itertools.chain(_candidates(trials, hints, guess, attempted), modes):
+    modes = itertools.chain(
+        other_modes(trials.slots, hints, guess),
+        _first_axis(trials.slots, guess),
+        _with_constants(trials, hints, guess),
+    )
+    running = (mode for mode in modes if runs_backward(mode))
+    for candidate in itertools.chain(_candidates(trials, hints, guess, attempted), running):
         if len(accepted) == MAX_ALTERNATIVES or trials.exhausted:
             break
         if trials.judge(candidate) is None:
@@ -58,19 +70,54 @@ def _takes_complex(hints: SourceHints, guess: Guess) -> bool:
     return hints.minds_complex and all(choice.kind != "complex" for choice in guess.skeleton)
 
 
-def _other_modes(trials: Trials, hints: SourceHints, guess: Guess) -> Iterator[Guess]:
-    """The other value of every flag that was left out, the other words that forward compares a word with, and the
-    first axis where another is the default.
-    """
-    for index, choice in enumerate(guess.skeleton):
-        default, name = trials.slots[index].parameter.default, trials.slots[index].name.lower()
-        if choice == OMITTED and isinstance(default, bool) and name not in _RISKY_FLAGS:
-            yield _with_value(guess, index, not default)
-        if choice == OMITTED and type(default) is int and default in (-1, 1) and name in _AXIS_NAMES:
-            yield _with_value(guess, index, 0)
+def with_value(guess: Guess, index: int, value: object) -> Guess:
+    """The guess with a constant for the argument `index`."""
+    skeleton = (*guess.skeleton[:index], Choice.of_value(value), *guess.skeleton[index + 1 :])
+    return replace(guess, skeleton=skeleton, shapes={slot: s for slot, s in guess.shapes.items() if slot != index})
+
+
+def other_modes(slots: Sequence[Slot], hints: SourceHints, guess: Guess) -> Iterator[Guess]:
+    """The other value of every flag that was left out, and the other words that forward compares a word with."""
+    for index, (slot, choice) in enumerate(zip(slots, guess.skeleton, strict=True)):
+        default = slot.parameter.default
+        if choice == OMITTED and isinstance(default, bool) and slot.name.lower() not in _RISKY_FLAGS:
+            yield with_value(guess, index, not default)
         if choice == OMITTED and isinstance(default, str):
-            words = hints.words_of(trials.slots[index].name)
-            yield from (_with_value(guess, index, word) for word in words if word != default)
+            words = hints.words_of(slot.name)
+            yield from (with_value(guess, index, word) for word in words if word != default)
+
+
+def _first_axis(slots: Sequence[Slot], guess: Guess) -> Iterator[Guess]:
+    """The first axis where another is the default."""
+    for index, (slot, choice) in enumerate(zip(slots, guess.skeleton, strict=True)):
+        default = slot.parameter.default
+        if choice == OMITTED and type(default) is int and default in (-1, 1) and slot.name.lower() in _AXIS_NAMES:
+            yield with_value(guess, index, 0)
+
+
+def _with_constants(trials: Trials, hints: SourceHints, guess: Guess) -> Iterator[Guess]:
+    """For each argument left at None, the first constant that changes an output."""
+    for index, (slot, choice) in enumerate(zip(trials.slots, guess.skeleton, strict=True)):
+        if choice != OMITTED or slot.parameter.default is not None or slot.name.lower() in _NEITHER:
+            continue
+        for value in _constants(slot, hints, index):
+            candidate = with_value(guess, index, value)
+            if trials.exhausted:
+                return
+            if trials.judge(candidate) is None and trials.differ(guess, candidate):
+                yield candidate
+                break
+
+
+def _constants(slot: Slot, hints: SourceHints, position: int) -> Sequence[Any]:
+    annotation, word = slot.parameter.annotation or "", slot.name.lower().strip("_")
+    words = hints.words_of(slot.name)
+    if types_named(annotation):
+        return (*words, *(annotated_values(word, annotation) or ()))
+    if words or slot.suggested or hints.gradient_of(position) is True:
+        return words
+    known = argument_names.WHOLE_NUMBERS.get(word) or argument_names.REAL_NUMBERS.get(word)
+    return known or argument_names.PERHAPS_NUMBERS.get(word, _NUMBERS)
 
 
 def _candidates(
@@ -90,9 +137,9 @@ def _candidates(
         if choice.kind != "value":
             continue
         if name in _AXIS_NAMES and choice.value in (-1, 1):
-            yield _with_value(guess, index, 0)
+            yield with_value(guess, index, 0)
         if isinstance(choice.value, bool) and name not in _RISKY_FLAGS:
-            yield _with_value(guess, index, not choice.value)
+            yield with_value(guess, index, not choice.value)
     if _takes_complex(hints, guess):
         yield from _complex(guess, attempted)
     if hints.undoes_broadcasting:
@@ -102,10 +149,6 @@ def _candidates(
 def _without(guess: Guess, indices: Sequence[int]) -> Guess:
     skeleton = tuple(OMITTED if index in indices else choice for index, choice in enumerate(guess.skeleton))
     return replace(guess, skeleton=skeleton)
-
-
-def _with_value(guess: Guess, index: int, value: object) -> Guess:
-    return replace(guess, skeleton=(*guess.skeleton[:index], Choice.of_value(value), *guess.skeleton[index + 1 :]))
 
 
 def _complex(guess: Guess, attempted: Callable[[Guess], Trial]) -> Iterator[Guess]:

@@ -1,5 +1,6 @@
-"""What the names of parameters usually mean: they order the search for inputs, and never decide it."""
+"""What the names and annotations of parameters usually mean: names order the search for inputs, and never decide it."""
 
+import ast
 from collections.abc import Mapping
 from typing import Any
 
@@ -74,3 +75,37 @@ ENDINGS: tuple[tuple[str, Values, float], ...] = (
 )
 """Parts of names, with the numbers that they suggest and what a tensor costs more because of them."""
 ANY_CONSTANT: Values = (2.5, 2, -1, 1, 3, True, False, (2, 2), "mean", "sum", None, 0, (3, 4))
+_PLAIN = frozenset((
+    "int", "float", "complex", "bool", "str", "tuple", "list", "sequence", "size", "dict", "mapping", "callable",
+))  # fmt: skip
+
+
+def types_named(annotation: str) -> tuple[str, ...]:
+    """The types of an annotation in lower case, without None and without their parts: `float` of `Optional[float]`."""
+    try:
+        tree = ast.parse(annotation, mode="eval")
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+    return tuple(dict.fromkeys(_names(tree.body)))
+
+
+def excludes_tensors(annotation: str) -> bool:
+    """Whether an annotation names only numbers, texts, containers and callables."""
+    named = types_named(annotation)
+    return bool(named) and _PLAIN.issuperset(named)
+
+
+def _names(node: ast.expr) -> list[str]:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return [name.lower()]
+        case ast.Constant(value=str(text)):
+            return list(types_named(text))
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _names(left) + _names(right)
+        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner):
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            return (
+                [each for part in parts for each in _names(part)] if name in ("Optional", "Union") else [name.lower()]
+            )
+    return []

@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
 from gradcli.inputs.search import argument_names
+from gradcli.inputs.search.argument_names import excludes_tensors, types_named
 from gradcli.inputs.search.source_hints import SourceHints
 from gradcli.inputs.search.summed_cotangents import Sum
 from gradcli.targets import Parameter
@@ -58,11 +59,15 @@ OMITTED = Choice(kind="omitted")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """One argument of forward and its choices, cheapest first; `fixed` is what the user gave for it."""
+    """One argument of forward and its choices, cheapest first; `fixed` is what the user gave for it.
+
+    `suggested` holds "index" or "mask" where the name, the annotation or the source says that it is one.
+    """
 
     name: str
     parameter: Parameter
     choices: tuple[tuple[float, Choice], ...]
+    suggested: frozenset[str] = frozenset()
     fixed: InputSpec | None = None
     fixed_shape: tuple[int, ...] | None = None
 
@@ -104,7 +109,12 @@ def slot_for(name: str, parameter: Parameter, position: int, names: Sequence[str
     if any(choice.kind == "value" for choice in costs.found):
         costs.put(NUMBER_TENSOR_COST, Choice(kind="number-tensor"))
     ordered = sorted(costs.found.items(), key=lambda item: (item[1], item[0].kind, item[0].rank, item[0].text))
-    return Slot(name=name, parameter=parameter, choices=tuple((cost, choice) for choice, cost in ordered))
+    return Slot(
+        name=name,
+        parameter=parameter,
+        choices=tuple((cost, choice) for choice, cost in ordered),
+        suggested=_suggested_kinds(word, name, position, hints, parameter.annotation or ""),
+    )
 
 
 def _word(name: str) -> str:
@@ -141,7 +151,7 @@ def _add_constants(
 ) -> float:
     """Add the constants that annotation and name suggest; returns what a tensor costs more because of them."""
     base = 1.5 if parameter.has_default else 0.0
-    annotated = _annotated(word, parameter.annotation or "")
+    annotated = annotated_values(word, parameter.annotation or "")
     if annotated is not None:
         costs.put_values(base, annotated)
         _add_any_constant(costs, 4.0)
@@ -179,19 +189,23 @@ def _suggested(word: str, gradient: bool | None, names: Sequence[str]) -> tuple[
     return (), 0.0, 0.0
 
 
-def _annotated(word: str, annotation: str) -> Sequence[Any] | None:
-    head = re.split(r"[\[| ]", annotation)[0].rpartition(".")[2]
-    if head == "int":
-        return argument_names.WHOLE_NUMBERS.get(word, (2, 3, 1, -1, 4, 0))
-    if head == "float":
-        return argument_names.REAL_NUMBERS.get(word, argument_names.PERHAPS_NUMBERS.get(word, (2.5, 0.7, 0.1)))
-    if head == "bool":
-        return (True, False)
-    if head == "str":
-        return argument_names.WORDS.get(word, ("mean", "sum", "none"))
-    if head.lower() in ("tuple", "list", "sequence", "size"):
-        return ((2, 2), (3, 4), (1, 1), (12,), (0, 1))
-    return None
+def annotated_values(word: str, annotation: str) -> Sequence[Any] | None:
+    """The constants of an annotation's types; None where it names no type of constants, or a tensor as well."""
+    if not excludes_tensors(annotation):
+        return None
+    found: list[Any] = []
+    for named in types_named(annotation):
+        if named == "int":
+            found += argument_names.WHOLE_NUMBERS.get(word, (2, 3, 1, -1, 4, 0))
+        elif named == "float":
+            found += argument_names.REAL_NUMBERS.get(word, argument_names.PERHAPS_NUMBERS.get(word, (2.5, 0.7, 0.1)))
+        elif named == "bool":
+            found += (True, False)
+        elif named == "str":
+            found += argument_names.WORDS.get(word, ("mean", "sum", "none"))
+        elif named in ("tuple", "list", "sequence", "size"):
+            found += ((2, 2), (3, 4), (1, 1), (12,), (0, 1))
+    return found or None
 
 
 def _add_tensors(
@@ -221,10 +235,10 @@ def _add_tensors(
         ranks[rank] = ranks.get(rank, 2.0) - bonus
     for rank, cost in ranks.items():
         costs.put(cost + offset, Choice(kind="float", rank=rank))
-    index = 0.0 if "LongTensor" in annotation or "IntTensor" in annotation else _index_cost(word, position)
+    index = _index_cost(word, position, annotation)
     for rank, cost in INDEX_RANK_COSTS.items():
         costs.put(cost + index - hints.index_bonus(name) + offset, Choice(kind="index", rank=rank))
-    mask = 0.1 if word in argument_names.MASK_NAMES or "mask" in word else MASK_COST if position else 5.5
+    mask = _mask_cost(word, position)
     for rank, cost in MASK_RANK_COSTS.items():
         costs.put(cost + mask - hints.mask_bonus(name) + offset, Choice(kind="mask", rank=rank))
     for rank in (2, 1, 3):
@@ -232,7 +246,9 @@ def _add_tensors(
         costs.put(COMPLEX_COST + extra - hints.complex_bonus() + offset, Choice(kind="complex", rank=rank))
 
 
-def _index_cost(word: str, position: int) -> float:
+def _index_cost(word: str, position: int, annotation: str) -> float:
+    if "LongTensor" in annotation or "IntTensor" in annotation:
+        return 0.0
     if word in argument_names.UNSURE_INDEX_NAMES:
         return 0.35
     if word in ("label", "labels"):
@@ -240,3 +256,17 @@ def _index_cost(word: str, position: int) -> float:
     if word in argument_names.INDEX_NAMES or word.endswith(("idx", "index", "indices", "ids")):
         return 0.1
     return INDEX_COST if position else 5.0
+
+
+def _mask_cost(word: str, position: int) -> float:
+    if word in argument_names.MASK_NAMES or "mask" in word:
+        return 0.1
+    return MASK_COST if position else 5.5
+
+
+def _suggested_kinds(word: str, name: str, position: int, hints: SourceHints, annotation: str) -> frozenset[str]:
+    kinds = {
+        "index": _index_cost(word, position, annotation) < INDEX_COST or hints.index_bonus(name) > 0,
+        "mask": _mask_cost(word, position) < MASK_COST or hints.mask_bonus(name) > 0,
+    }
+    return frozenset(kind for kind, is_suggested in kinds.items() if is_suggested)

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import final
 
-from gradcli.inputs.search.argument_names import ADDED_NAMES, PARAMETER_NAMES
+from gradcli.inputs.search.alternatives import with_value
+from gradcli.inputs.search.argument_names import ADDED_NAMES, PARAMETER_NAMES, excludes_tensors
 from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
 from gradcli.inputs.search.error_messages import refused_gradient, refused_number
 from gradcli.inputs.search.trials import Guess, Trials
@@ -15,6 +16,7 @@ from gradcli.targets import Trial
 OPTIONAL_TRIES = 80
 TOGETHER = 3
 """So many arguments that forward takes none of alone are tried together."""
+_FRACTION = 0.7
 _CHOICES_ALONE, _CHOICES_TOGETHER = 6, 3
 
 
@@ -115,7 +117,7 @@ class OptionalArguments:
             unifier = self._unifier(skeleton)
             start = unifier.continued(Unifier(self._trials, best.guess.skeleton), best.state)
             outcome = unifier.solve(12 + 8 * sum(choice.rank for choice in chosen), start)
-            if isinstance(outcome, Solution):
+            if isinstance(outcome, Solution) and not self._may_be_numbers(outcome.guess, indices):
                 found = True
                 yield outcome
 
@@ -124,6 +126,20 @@ class OptionalArguments:
         is_parameter = self._trials.slots[index].name.lower() in PARAMETER_NAMES
         return choice.rank == 0 or (is_parameter and choice.kind != "float")
 
+    def _may_be_numbers(self, guess: Guess, indices: Sequence[int]) -> bool:
+        """Whether forward takes a number in the place of indices or a mask, which nothing else says that it wants.
+
+        What can be multiplied by a fraction is no index, and a limit or a scale has no gradient either.
+        """
+        slots = self._trials.slots
+        doubtful = [
+            index
+            for index in indices
+            if (kind := guess.skeleton[index].kind) in ("index", "mask") and kind not in slots[index].suggested
+        ]
+        return any(self._trials.judge(with_value(guess, index, _FRACTION)) is None for index in doubtful)
+
     def _choices(self, index: int) -> list[Choice]:
-        choices = self._trials.slots[index].choices
+        slot = self._trials.slots[index]
+        choices = () if excludes_tensors(slot.parameter.annotation or "") else slot.choices
         return [choice for _, choice in choices if choice.is_free and choice.kind != "complex"]

@@ -133,6 +133,10 @@ class Trials:
         ]
         return _agree(self.run(guess, 0), self._attempt(whole))
 
+    def differ(self, guess: Guess, other: Guess) -> bool:
+        """Whether two guesses that forward accepts give different outputs."""
+        return not _equal(self.run(guess, 0).outputs, self.run(other, 0).outputs)
+
     def is_flat(self, guess: Guess) -> bool:
         """Whether no output changes where the floating tensors change slightly."""
         moved = [
