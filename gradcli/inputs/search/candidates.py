@@ -20,6 +20,8 @@ INDEX_RANK_COSTS = {1: 0.0, 2: 0.3, 3: 1.0, 0: 1.2}
 MASK_RANK_COSTS = {2: 0.0, 1: 0.3, 3: 1.0, 4: 1.5}
 SUMMED_COST = 0.5
 """Of a single number whose gradient is a sum over all entries: more than a vector, less than `BROADCAST`."""
+UNSURE_INDEX_COST = 0.35
+"""More than a float tensor, and less where backward returns None for that."""
 INDEX_COST, MASK_COST, COMPLEX_COST, CONSTANT_COST, NUMBER_TENSOR_COST = 2.2, 2.6, 2.9, 2.4, 4.5
 
 
@@ -235,8 +237,9 @@ def _add_tensors(
         ranks[rank] = ranks.get(rank, 2.0) - bonus
     for rank, cost in ranks.items():
         costs.put(cost + offset, Choice(kind="float", rank=rank))
-    index = _index_cost(word, position, annotation)
-    for rank, cost in INDEX_RANK_COSTS.items():
+    is_table = hints.is_table(name, names)
+    index = UNSURE_INDEX_COST if is_table else _index_cost(word, position, annotation)
+    for rank, cost in (LATER_RANK_COSTS if is_table else INDEX_RANK_COSTS).items():
         costs.put(cost + index - hints.index_bonus(name) + offset, Choice(kind="index", rank=rank))
     mask = _mask_cost(word, position)
     for rank, cost in MASK_RANK_COSTS.items():
@@ -250,7 +253,7 @@ def _index_cost(word: str, position: int, annotation: str) -> float:
     if "LongTensor" in annotation or "IntTensor" in annotation:
         return 0.0
     if word in argument_names.UNSURE_INDEX_NAMES:
-        return 0.35
+        return UNSURE_INDEX_COST
     if word in ("label", "labels"):
         return -0.1
     if word in argument_names.INDEX_NAMES or word.endswith(("idx", "index", "indices", "ids")):

@@ -17,6 +17,7 @@ _LOOK_UPS = "gather|index_select|scatter\\w*|index_add\\w*|one_hot|embedding|tak
 _INDEXING = rf"(?:{_LOOK_UPS})\([^)]*\b{{0}}\b"
 _SUBSCRIPT = r"\[[^\]:]*\b{0}\b[^\]:]*\]|\b{0}\.(?:long|astype\(int)"
 _MASKING = r"(?:where|masked_fill\w*|masked_select)\(\s*~?{0}\b|~{0}\b|\b{0}\.bool\b|\[{0}\] ?="
+_CONVERTED = r"(?<![\w.]){0}\.(?:to|type_as|astype)\(\s*(?!{0}\b)(\w+)(?:\.dtype)?\s*[,)]"
 _COMPLEX = r"conj\(|complex|\.imag\b|\.real\b|polar\(|\.angle\("
 _CONJUGATED = r"\b{0}\.(?:conj|imag\b)|\b(?:conj|conjugate|imag|view_as_real)\(\s*{0}\b"
 _REDUCED = r"\.(?:sum|mean|var|std|amax|norm)\((?:dim=|axis=)?[(\[]([\d, ]+)[)\]]"
@@ -114,6 +115,20 @@ class SourceHints:
     def index_bonus(self, name: str) -> float:
         """The reduction of the cost of an index tensor for this argument."""
         return self._bonus(name, (_INDEXING, _SUBSCRIPT))
+
+    def is_table(self, name: str, names: Sequence[str]) -> bool:
+        """Whether forward gives an argument the type of another, and backward has no gradient for what is treated so.
+
+        Integers are. In mixed precision tensors with a gradient are too, and some other of them has it, or this one is
+        called a weight: then a gradient was forgotten.
+        """
+        converted = {
+            each
+            for each in names
+            if not set(names).isdisjoint(re.findall(_CONVERTED.format(re.escape(each)), self.forward))
+        }
+        has_gradient = any(self.gradient_of(names.index(each)) is not False for each in converted)
+        return name in converted and not has_gradient and name.lower() not in PARAMETER_NAMES
 
     def mask_bonus(self, name: str) -> float:
         """The reduction of the cost of a boolean tensor for this argument."""

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+import gradcli
 from gradcli.cases import CheckSpec
-from gradcli.inputs.search.source_hints import read_hints
+from gradcli.engine.autograd import Function
+from gradcli.inputs.search.source_hints import SourceHints, read_hints
 from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
@@ -50,3 +52,79 @@ def test_an_argument_whose_gradient_is_returned_by_name_is_no_constant_in_jax(fa
     )
     assert [spec.kind for spec in result.inputs] == ["tensor", "tensor"]
     assert result.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+
+
+class Dequantised(Function):
+    """x times a table of integers, each row with its own scale."""
+
+    @staticmethod
+    def forward(ctx, x, qweight, scale):
+        ctx.save_for_backward(x, qweight, scale)
+        return x.mm((qweight.to(x.dtype) * scale[:, None]).t())
+
+    @staticmethod
+    def backward(ctx, g):
+        x, qweight, scale = ctx.saved_tensors
+        table = qweight.to(x.dtype)
+        return g.mm(table * scale[:, None]), None, (g.t().mm(x) * table).sum(1)
+
+
+class WithoutScale(Dequantised):
+    @staticmethod
+    def backward(ctx, g):
+        x, qweight, _ = ctx.saved_tensors
+        table = qweight.to(x.dtype)
+        return g.mm(table), None, (g.t().mm(x) * table).sum(1)
+
+
+class InMixedPrecision(Function):
+    """Backward forgets the weight, which forward brings to the input's precision."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x.mm(weight.to(x.dtype))
+
+    @staticmethod
+    def backward(ctx, g):
+        _, weight = ctx.saved_tensors
+        return g.mm(weight.t()), None
+
+
+def test_what_forward_converts_and_backward_has_no_gradient_for_is_a_table_of_integers() -> None:
+    case = gradcli.check(Dequantised, shrink=False).cases[0]
+    assert case.verdict is Verdict.PASSED
+    assert [spec.domain for spec in case.inputs] == ["normal", "indices", "normal"]
+    assert any("give these inputs if every tensor should get a gradient" in note for note in case.notes)
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "name"),
+    [(WithoutScale, "wrong-factor", "x"), (InMixedPrecision, "missing-gradient", "weight")],
+)
+def test_a_wrong_or_forgotten_gradient_beside_a_conversion_fails(target: type[Function], kind: str, name: str) -> None:
+    case = gradcli.check(target, shrink=False).cases[0]
+    assert (kind, name) in [(finding.kind.value, finding.input) for finding in case.findings]
+
+
+@pytest.mark.parametrize(
+    ("forward", "gradients", "name", "is_table"),
+    [
+        ("q.to(x.dtype)", (True, False), "q", True),
+        ("q.type_as(x)", (True, False), "q", True),
+        ("q.astype(x.dtype)", (True, False), "q", True),
+        ("q.to(x.dtype) + zero.to(x.dtype)", (True, False, False), "q", True),
+        ("q.to(x.dtype) + zero.to(x.dtype)", (True, False, True), "q", False),
+        ("q.to(x.dtype)", (True, True), "q", False),
+        ("q.to(x.dtype)", (True, None), "q", False),
+        ("weight.to(x.dtype)", (True, False), "weight", False),
+        ("q.to(torch.float32)", (True, False), "q", False),
+        ("q.to(q.dtype)", (True, False), "q", False),
+        ("seq.to(x.dtype)", (True, False), "q", False),
+    ],
+)
+def test_which_arguments_are_tables(
+    forward: str, gradients: tuple[bool | None, ...], name: str, is_table: bool
+) -> None:
+    hints = SourceHints(forward=forward, backward="", gradients=gradients)
+    assert hints.is_table(name, ["x", name, "zero"][: len(gradients)]) is is_table
