@@ -3,11 +3,12 @@
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from gradcli.cases import InputSpec
 from gradcli.errors import InputsNotFoundError
 from gradcli.frozen import dataclass
-from gradcli.inputs.search.alternatives import alternatives_of, with_a_slope
+from gradcli.inputs.search.alternatives import alternatives_of, other_modes, with_a_slope
 from gradcli.inputs.search.best_first import Attempt, BestFirstSearch
 from gradcli.inputs.search.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.search.candidates import Slot
@@ -75,7 +76,7 @@ def infer(
     failures: list[Trials] = []
     for slots, allowance in _argument_counts(list(slots_of(info, fixed)), budget_tries):
         hints = read_hints(info.forward, None if info.inner else info.backward, [slot.name for slot in slots])
-        trials = Trials(info, attempt, slots, seed=seed, budget=budget)
+        trials = Trials(info, attempt, slots, seed=seed, budget=budget, modes=partial(other_modes, slots, hints))
         budget.allow(allowance)
         search = BestFirstSearch(trials, hints, attempt_backward)
         solution = search.run()

@@ -1,6 +1,6 @@
 """Trials of forward: arguments made from a guess, how far forward got with them, and whether it accepts them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from time import perf_counter
 from types import CodeType
@@ -68,7 +68,7 @@ class Trials:
 
     def __init__(
         self, info: TargetInfo, attempt: Callable[[Sequence[Argument]], Trial], slots: Sequence[Slot], *,
-        seed: int, budget: Budget,
+        seed: int, budget: Budget, modes: Callable[[Guess], Iterable[Guess]] = lambda _: (),
     ) -> None:  # fmt: skip
         self.slots = tuple(slots)
         self.budget = budget
@@ -77,6 +77,7 @@ class Trials:
         self._code: CodeType | None = getattr(info.forward, "__code__", None)
         self.holds_tensors = bool(info.held)
         self.held_sizes = frozenset(size for _, value in info.held for size in value.shape if size <= LARGEST_HELD)
+        self._modes = modes
         self._seed = seed
         self._drawn: dict[tuple[Any, ...], Argument] = {}
         self._slips = 0
@@ -91,8 +92,8 @@ class Trials:
     def judge(self, guess: Guess) -> Failure | None:
         """None if forward accepts the guess and every tensor in it matters; else the reason.
 
-        Accepted means: every output finite and not empty, on four samples; and each tensor's values change an output,
-        but for running statistics, which a layer uses in another mode.
+        Accepted means: every output finite and not empty, on four samples; and each tensor's values change an output in
+        one of forward's modes. Running statistics need not, since a layer may take its mode from elsewhere.
         """
         first = self.run(guess, 0, forced=True)
         failure = self._failure_of(first)
@@ -105,7 +106,9 @@ class Trials:
         base = first if self._has_no_index(guess) and self.budget.is_slow else self.run(guess, 0)
         for index, choice in enumerate(guess.skeleton):
             if choice.is_free and not is_state(self.slots[index].name) and not self._matters(guess, index, base):
-                return Failure(progress=1.6, idle=index)
+                failure = self._idle_in_all_modes(guess, index)
+                if failure is not None:
+                    return failure
         return None
 
     def _has_no_index(self, guess: Guess) -> bool:
@@ -224,6 +227,16 @@ class Trials:
             if not _equal(trial.outputs, base.outputs):
                 return True
         return False
+
+    def _idle_in_all_modes(self, guess: Guess, index: int) -> Failure | None:
+        """None if the argument's values change an output with another flag or word, which is checked as well."""
+        error: BaseException | None = None
+        for mode in self._modes(guess):
+            base = self.run(mode, 0)
+            if base.ok and self._matters(mode, index, base):
+                return None
+            error = error or base.error
+        return Failure(progress=1.6, error=error, idle=index)
 
     def _failure_of(self, trial: Trial) -> Failure | None:
         if isinstance(trial.error, OverrunError | RecursionError):  # other values may be in forward's domain

@@ -15,16 +15,26 @@ _WORSE = (Verdict.SKIPPED, Verdict.PASSED, Verdict.INCONCLUSIVE, Verdict.ERROR, 
 def merge(samples: Sequence[Iterable[Evidence]]) -> tuple[Evidence, ...]:
     """One piece of evidence for each check, order, input and output: the worst verdict, bound and resolution.
 
-    Mismatches are dropped: only the diagnosis needs them, and they hold arrays.
+    Mismatches are dropped: only the diagnosis needs them, and they hold arrays. So are the notes of a sample in which a
+    derivative is zero everywhere, if it is not zero in another.
     """
     merged: dict[_Key, Evidence] = {}
-    notes: dict[_Key, dict[int, list[str]]] = {}
+    noted: dict[_Key, dict[int, list[Evidence]]] = {}
     for number, sample in enumerate(samples):
         for evidence in sample:
             key = (evidence.check, evidence.order, evidence.input, evidence.output)
             merged[key] = (_both(merged[key], evidence) if key in merged else evidence).settled()
-            notes.setdefault(key, {}).setdefault(number, []).extend([evidence.note] if evidence.note else [])
-    return tuple(replace(evidence, note=noted_once(notes[key].values())) for key, evidence in merged.items())
+            noted.setdefault(key, {}).setdefault(number, []).append(evidence)
+    return tuple(
+        replace(
+            evidence,
+            note=noted_once(
+                [each.note for each in sample if each.note and each.zero_everywhere <= evidence.zero_everywhere]
+                for sample in noted[key].values()
+            ),
+        )
+        for key, evidence in merged.items()
+    )
 
 
 def _both(one: Evidence, other: Evidence) -> Evidence:

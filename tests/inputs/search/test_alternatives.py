@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -165,3 +166,56 @@ def test_tensors_become_complex_where_backward_conjugates_them(is_right: bool) -
 
     (case,) = gradcli.check(GradientPair(function=modulated, gradient=derivative)).cases
     assert case.verdict is (Verdict.PASSED if is_right else Verdict.FAILED), case
+
+
+def swapped(ns: Any, is_right: bool, *, late: bool) -> Any:
+    """x², or (x - y)² with the flag; where `late`, the sizes of y matter only with it."""
+
+    class Swapped(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any, swap: bool = False) -> Any:
+            ctx.save_for_backward(x, y)
+            ctx.swap = swap
+            apart = (x - y) ** 2 if swap or not late else None
+            return apart if swap else x**2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, y = ctx.saved_tensors
+            if not ctx.swap:
+                return 2 * g * x, None, None
+            return 2 * g * (x - y), -2 * g * (x - y) if is_right else 0 * y, None
+
+    return Swapped
+
+
+def worded(ns: Any, is_right: bool) -> Any:
+    """x², or x times w with the word."""
+
+    class Worded(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any, how: str = "square") -> Any:
+            ctx.save_for_backward(x, w)
+            ctx.how = how
+            return x.mm(w) if how == "product" else x**2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, w = ctx.saved_tensors
+            if ctx.how != "product":
+                return 2 * g * x, None, None
+            return g.mm(w.t()), x.t().mm(g) * (1 if is_right else 2), None
+
+    return Worded
+
+
+@pytest.mark.parametrize("made", [partial(swapped, late=False), partial(swapped, late=True), worded])
+def test_an_input_that_counts_only_with_another_flag_or_word_is_a_tensor_with_a_gradient(made: Any, ns: Any) -> None:
+    right = gradcli.check(made(ns, is_right=True), shrink=False).cases[0]
+    assert right.verdict is Verdict.PASSED
+    assert right.inputs[1].shape is not None
+    assert len(right.inputs[1].shape) == 2
+    assert right.inputs[1].requires_grad is None
+    assert not any("zero at all" in note for note in right.notes)
+    wrong = gradcli.check(made(ns, is_right=False), shrink=False).cases[0]
+    assert {finding.input for finding in wrong.findings} == {wrong.inputs[1].name}
