@@ -14,6 +14,7 @@ from gradcli.checks.other_points.numbers import (
     indices_to_ignore,
     is_formula_constant,
     loops_until_satisfied,
+    may_lay_out,
     other_values,
     sets_accuracy,
 )
@@ -43,7 +44,7 @@ class ConstantsCheck(Check):
                 arguments = list(given)
                 arguments[position] = replace(argument, value=value)
                 other = _accepted(subject, arguments)
-                if other is not None:
+                if other is not None and not (may_lay_out(argument) and _shapes(other) != _shapes(subject)):
                     yield from self._tried(situation, other, argument, value)
                     break
 
@@ -94,6 +95,10 @@ def _accepted(subject: Subject, arguments: list[Argument]) -> Subject | None:
     numbers = [o for o in outputs if o.dtype.kind in "fc"]
     usable = all(o.size > 0 and bool(np.isfinite(o).all()) for o in numbers)
     return other if usable and other.output_numbers == subject.output_numbers else None
+
+
+def _shapes(subject: Subject) -> list[tuple[int, ...]]:
+    return [output.shape for output in subject.first_call.outputs]
 
 
 def with_defaults(subject: Subject) -> list[Argument]:

@@ -11,18 +11,16 @@ from gradcli.backends.base import Subject
 from gradcli.cases import Argument
 from gradcli.errors import UserCodeError
 
-STRUCTURAL_NAMES = frozenset((
-    "dim", "dims", "axis", "axes", "keepdim", "keepdims", "size", "shape", "stride", "padding", "dilation", "groups",
-    "kernel_size", "num_classes", "num_heads", "n_heads", "heads", "reduction", "seed", "training", "inplace", "chunks",
-    "block", "block_size", "ndim", "index", "offset",
-))  # fmt: skip
-"""Names of arguments that choose a structure rather than enter a formula: not varied."""
 _COUNTED = frozenset((
-    "dim", "dims", "size", "groups", "channels", "heads", "features", "classes", "experts", "chunks", "blocks", "rows",
-    "cols", "columns",
+    "dim", "dims", "axis", "axes", "ndim", "size", "groups", "channels", "heads", "features", "classes", "experts",
+    "chunks", "block", "blocks", "rows", "cols", "columns",
 ))  # fmt: skip
-"""Last words of names of whole numbers that lay out a tensor, as in num_groups and head_dim: not varied either, since
-forward accepts 3 groups for 4 channels without an error, and reads the wrong memory."""
+"""Last words of names of whole numbers that lay out a tensor, as in num_groups and head_dim: not varied, since forward
+accepts 3 groups for 4 channels without an error, and reads the wrong memory."""
+_PLACED = frozenset(("stride", "padding", "dilation", "offset", "index", "shape"))
+"""Names of whole numbers that may choose a layout: varied only where all outputs keep their shapes."""
+_SEEDS = frozenset(("seed",))
+"""Names of numbers that choose a sample of random ones: varied only where the user gave them."""
 
 _TOLERANCES = r"eps(?:ilon|abs|rel)?|[afgrx]?tol(?:erance)?|(?:abs|rel)_?tol|accuracy|precision|damping|jitter|nugget"
 _COUNTS = r"(?:max|min|n|num)_?(?:iter(?:s|ations?)?|steps|evals?|fev|nfev|sweeps)|iter(?:s|ations?)|nfev|sweeps"
@@ -38,14 +36,16 @@ _CLOSE = 5e-3
 
 def is_formula_constant(argument: Argument) -> bool:
     """Whether an argument is a number that may enter a formula."""
-    value = argument.value
+    value, name = argument.value, argument.name.lower()
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return not argument.is_tensor and number and not _lays_out(argument.name.lower(), value)
+    if argument.is_tensor or not number or (name in _SEEDS and not argument.fixed):
+        return False
+    return isinstance(value, float) or name.rpartition("_")[2] not in _COUNTED
 
 
-def _lays_out(name: str, value: object) -> bool:
-    """Whether a number's name says that it chooses a structure, or counts parts of one."""
-    return name in STRUCTURAL_NAMES or (isinstance(value, int) and name.rpartition("_")[2] in _COUNTED)
+def may_lay_out(argument: Argument) -> bool:
+    """Whether an argument is a whole number whose name says that it may choose the layout of the outputs."""
+    return isinstance(argument.value, int) and argument.name.lower() in _PLACED
 
 
 def sets_accuracy(name: str) -> bool:

@@ -1,5 +1,7 @@
 """Whole numbers that say how a tensor is laid out: other ones may mean nothing, though forward takes them."""
 
+from dataclasses import replace
+
 import pytest
 
 from gradcli.cases import Argument
@@ -52,7 +54,81 @@ def test_a_number_of_any_other_name_is(backend, ns):
         ("groups_scale", 2, True),
         ("power", 3, True),
         ("num_groups", True, False),
+        ("axis", -1, False),
+        ("offset", 0.0, True),
+        ("dilation", 1, True),
+        ("seed", 0, False),
     ],
 )
 def test_only_whole_numbers_that_count_parts_are_left_alone(name, value, varied):
     assert is_formula_constant(Argument(name=name, value=value, is_tensor=False)) is varied
+
+
+def delayed(ns, is_right):
+    """x plus itself moved on by some places."""
+
+    class Delayed(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, places):
+            ctx.places = places
+            return x + ns.roll(x, places, -1)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g + ns.roll(g, -ctx.places if is_right else -1, -1), None
+
+    return Delayed
+
+
+def shifted(ns, is_right):
+    class Shifted(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, by):
+            ctx.by = by if is_right else 0.0
+            ctx.save_for_backward(x)
+            return x * (x + by)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * (2 * x + ctx.by), None
+
+    return Shifted
+
+
+@pytest.mark.parametrize(("made", "name", "value"), [(delayed, "dilation", 1), (shifted, "offset", 0.0)])
+def test_a_number_that_lays_out_nothing_is_exchanged_whatever_its_name(backend, ns, made, name, value):
+    assert examined(backend, made(ns, is_right=True), X, constant(name, value))[0] is Verdict.PASSED
+    verdict, evidence, _ = examined(backend, made(ns, is_right=False), X, constant(name, value))
+    assert verdict is Verdict.FAILED
+    assert {e.check for e in evidence if e.verdict is Verdict.FAILED} == {"constants"}
+
+
+def thinned(ns, factor=1.0):
+    """Every nth column; backward is for every column."""
+
+    class Thinned(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, n):
+            ctx.save_for_backward(x)
+            return x[:, ::n] ** 2
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * factor * g * x[:, : g.shape[1]], None
+
+    return Thinned
+
+
+def test_a_number_that_may_lay_out_a_tensor_keeps_its_value_where_shapes_change(backend, ns):
+    assert examined(backend, thinned(ns), X, constant("stride", 1))[0] is Verdict.PASSED
+    assert examined(backend, thinned(ns, 1.25), X, constant("stride", 1))[0] is Verdict.FAILED
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_a_seed_is_exchanged_only_where_the_user_gave_it(backend, ns, fixed):
+    given = replace(constant("seed", 1), fixed=fixed)
+    assert examined(backend, delayed(ns, is_right=True), X, given)[0] is Verdict.PASSED
+    wrong = examined(backend, delayed(ns, is_right=False), X, given)[0]
+    assert wrong is (Verdict.FAILED if fixed else Verdict.PASSED)
