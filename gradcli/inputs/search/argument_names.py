@@ -16,6 +16,7 @@ WHOLE_NUMBERS: Mapping[str, Values] = {
     "shape": ((4, 3), (3, 4), (12,)), "output_size": (3, (3, 4)), "degree": (2, 3), "power": (3, 2.5),
     "exponent": (3, 2.5), "p": (3, 2, 0.5), "ord": (2,), "repeats": (2, (2, 2)), "length": (4,), "bits": (4,),
     "ignore_index": (-100,), "chunks": (2,), "num": (3,), "depth": (4, 3),
+    **dict.fromkeys(("normalized_shape", "normalised_shape", "norm_shape"), ((4,), (3, 4), 4)),
     **dict.fromkeys(("iterations", "iters", "n_iter", "n_iters", "num_iter", "num_iters", "num_iterations"), (50, 8)),
     **dict.fromkeys(("max_iter", "max_iters", "maxiter", "max_iterations", "max_steps"), (50, 8)),
 }  # fmt: skip

@@ -206,7 +206,8 @@ def annotated_values(word: str, annotation: str) -> Sequence[Any] | None:
         elif named == "str":
             found += argument_names.WORDS.get(word, ("mean", "sum", "none"))
         elif named in ("tuple", "list", "sequence", "size"):
-            found += ((2, 2), (3, 4), (1, 1), (12,), (0, 1))
+            known = [value for value in argument_names.WHOLE_NUMBERS.get(word, ()) if isinstance(value, tuple)]
+            found += known or ((2, 2), (3, 4), (1, 1), (12,), (0, 1))
     return found or None
 
 

@@ -197,3 +197,28 @@ def test_source_tells_into_how_many_parts_an_axis_is_cut(source: str, parts: tup
 
 def test_a_failed_unpacking_tells_too() -> None:
     assert unpacked_parts("not enough values to unpack (expected 4, got 3)") == (4,)
+
+
+def centred(is_right: bool, annotation: object) -> type[Function]:
+    """x less its mean over the last axes."""
+
+    class Centred(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, normalized_shape: Any) -> Any:
+            ctx.axes = tuple(range(-len(normalized_shape), 0))
+            return x - x.mean(ctx.axes, keepdim=True)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g - g.mean(ctx.axes if is_right else -2, keepdim=True), None
+
+    Centred.forward.__annotations__["normalized_shape"] = annotation
+    return Centred
+
+
+@pytest.mark.parametrize("annotation", ["Any", "tuple[int, ...]", "Sequence[int]"])
+def test_a_shape_to_be_normalised_is_a_tuple_of_the_last_sizes(annotation: str) -> None:
+    case = gradcli.check(centred(True, annotation), shrink=False).cases[0]
+    assert case.verdict is gradcli.Verdict.PASSED
+    assert [spec.as_flag() for spec in case.inputs] == ["-i x=3x4", "-a 'normalized_shape=(4,)'"]
+    assert gradcli.check(centred(False, annotation), shrink=False).verdict is gradcli.Verdict.FAILED
