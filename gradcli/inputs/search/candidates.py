@@ -191,6 +191,17 @@ def _suggested(word: str, gradient: bool | None, names: Sequence[str]) -> tuple[
     return (), 0.0, 0.0
 
 
+def sure_constants(parameter: Parameter) -> Sequence[Any]:
+    """The constants of an argument whose annotation or name says that it is no tensor; else none."""
+    word = parameter.name.lower().strip("_")
+    if parameter.annotation and types_named(parameter.annotation):
+        return annotated_values(word, parameter.annotation) or ()
+    if word in argument_names.FLAGS:
+        return (True, False)
+    known = (argument_names.WHOLE_NUMBERS, argument_names.REAL_NUMBERS, argument_names.WORDS)
+    return next((values[word] for values in known if word in values and len(word) > 1), ())
+
+
 def annotated_values(word: str, annotation: str) -> Sequence[Any] | None:
     """The constants of an annotation's types; None where it names no type of constants, or a tensor as well."""
     if not excludes_tensors(annotation):

@@ -13,7 +13,7 @@ from gradcli.inputs.search.best_first import Attempt, BestFirstSearch
 from gradcli.inputs.search.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.search.candidates import Slot
 from gradcli.inputs.search.choice import notes_on
-from gradcli.inputs.search.not_found import failure_text, keys_read
+from gradcli.inputs.search.not_found import failure_text, functions_called, keys_read
 from gradcli.inputs.search.slots import slots_of
 from gradcli.inputs.search.source_hints import read_hints
 from gradcli.inputs.search.trials import Trials, farthest
@@ -70,7 +70,7 @@ def infer(
     began = time.perf_counter()
     given = {spec.name for spec in fixed}
     wanted = [p.name for p in info.parameters if not p.has_default and p.name not in given]
-    if keys_read(info, wanted):  # a dict, which is never tried: a few tries are for the message
+    if keys_read(info, wanted) or functions_called(info, wanted):  # never tried: a few tries are for the message
         budget_tries = min(budget_tries, BRIEF_TRIES)
     budget = Budget(limit_seconds=limit_seconds)
     failures: list[Trials] = []

@@ -4,10 +4,12 @@ import ast
 import re
 from collections.abc import Sequence
 
+from gradcli.cases import InputSpec
 from gradcli.inputs.search.budget import Budget
+from gradcli.inputs.search.candidates import sure_constants
 from gradcli.inputs.search.source_hints import parsed
 from gradcli.inputs.search.trials import Failure
-from gradcli.targets import TargetInfo
+from gradcli.targets import Parameter, TargetInfo
 
 _LIST_WANTED = re.compile(r"Expected a value of type '(?:List|Tuple)\[[^']*Tensor[^']*' for argument '(\w+)'")
 """How PyTorch refuses a tensor in the place of a list of them."""
@@ -37,20 +39,43 @@ def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, seconds
         lines.append(f"  closest attempt gave {what}")
     if budget.ran_late is not None:
         lines.append(f"  {budget.ran_late}")
-    required = [parameter.name for parameter in info.parameters if not parameter.has_default] or names
-    lines.append(f"  {_how_to_give(required, _containers(info, required, best))}")
+    required = [parameter for parameter in info.parameters if not parameter.has_default] or list(info.parameters)
+    lines.append(f"  {_how_to_give(info, required, best)}")
     return "\n".join(lines)
 
 
-def _how_to_give(names: list[str], containers: dict[str, str]) -> str:
+def _how_to_give(info: TargetInfo, parameters: Sequence[Parameter], best: Failure | None) -> str:
+    names = [parameter.name for parameter in parameters]
+    called = functions_called(info, names)
+    if called:
+        return (
+            f"forward calls {' and '.join(called)}, and no flag gives a function: add a static method sample_inputs "
+            "that returns a tuple of forward's arguments, or call "
+            f"gradcli.check(target, ({_tuple_of(names)})) in Python"
+        )
+    containers = _containers(info, names, best)
     if not containers:
-        flags = " ".join(f"-i {name}=3x4" for name in names)
+        flags = " ".join(_flag(parameter) for parameter in parameters)
         return f"give the inputs: {flags} (a tensor by -i NAME=SHAPE, a constant by -a NAME=VALUE)"
-    given = ", ".join(containers.get(name, name) for name in names) + ("," if len(names) == 1 else "")
+    given = _tuple_of([containers.get(name, name) for name in names])
     return (
         f"forward expects a list, tuple or dict for {' and '.join(containers)}: if it holds tensors, call "
         f"gradcli.check(target, ({given})) in Python; if it holds constants, use -a NAME=VALUE"
     )
+
+
+def _tuple_of(names: Sequence[str]) -> str:
+    return ", ".join(names) + ("," if len(names) == 1 else "")
+
+
+def _flag(parameter: Parameter) -> str:
+    """An example of the flag for an argument; by -a where its annotation or name says that it is no tensor."""
+    if parameter.variadic:
+        return f"-i '{parameter.name}[0]=3x4'"
+    values = sure_constants(parameter)
+    if values:
+        return InputSpec(name=parameter.name, kind="value", value=values[0]).as_flag()
+    return f"-i {parameter.name}=3x4"
 
 
 def _containers(info: TargetInfo, names: list[str], best: Failure | None) -> dict[str, str]:
@@ -66,6 +91,14 @@ def _containers(info: TargetInfo, names: list[str], best: Failure | None) -> dic
 
 def _variable(key: str) -> str:
     return key if key.isidentifier() else "x"
+
+
+def functions_called(info: TargetInfo, names: Sequence[str]) -> list[str]:
+    """Those of forward's arguments that it calls as they are."""
+    nodes = list(ast.walk(tree)) if (tree := parsed(info.forward)) is not None else []
+    called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    replaced = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return [name for name in names if name in called - replaced]
 
 
 def keys_read(info: TargetInfo, names: Sequence[str]) -> dict[str, list[str]]:

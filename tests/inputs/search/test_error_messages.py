@@ -1,11 +1,14 @@
 """What the search learns from errors of forward, and what it says where nothing fits."""
 
+import re
+
 import numpy as np
 import pytest
 
 from gradcli.errors import InputsNotFoundError
 from gradcli.inputs.search.error_messages import size_pairs
 from gradcli.inputs.search.inference import infer
+from gradcli.inputs.search.not_found import functions_called
 from tests.programs import plain_functions as plain
 
 
@@ -97,3 +100,65 @@ def test_no_outputs_and_no_arguments_are_no_inputs():
 def test_messages_tell_which_sizes_should_be_equal(message, pair):
     _, one, other = min(size_pairs(message))
     assert {one, other} == set(pair)
+
+
+def with_constants(items, normalized_shape, count: int, keepdim, rate: float | None):
+    raise ValueError("never")
+
+
+def of_many(*items):
+    raise ValueError("never")
+
+
+@pytest.mark.parametrize(
+    ("forward", "flags"),
+    [
+        (with_constants, "-i items=3x4 -a 'normalized_shape=(4,)' -a count=2 -a keepdim=True -a rate=0.3 (a tensor"),
+        (of_many, "-i 'items[0]=3x4' (a tensor"),
+    ],
+)
+def test_what_is_no_tensor_by_its_name_or_annotation_is_to_be_given_by_the_other_flag(forward, flags):
+    with pytest.raises(InputsNotFoundError) as caught:
+        infer(plain.info_of(forward), plain.attempt_of(forward), budget_tries=300)
+    assert f"give the inputs: {flags}" in str(caught.value)
+
+
+def mapped(run, x):
+    return run(x)
+
+
+def test_a_function_among_the_arguments_is_to_be_given_in_python_and_not_searched_for_long():
+    with pytest.raises(InputsNotFoundError) as caught:
+        infer(plain.info_of(mapped), plain.attempt_of(mapped))
+    text = str(caught.value)
+    assert "forward calls run, and no flag gives a function" in text
+    assert "sample_inputs" in text
+    assert "gradcli.check(target, (run, x))" in text
+    tried = re.search(r"tried ([\d,]+) sets", text)
+    assert tried is not None
+    assert int(tried[1].replace(",", "")) < 200
+
+
+def test_an_argument_that_names_a_function_is_searched_for():
+    def applied(x, act):
+        act = {"tanh": np.tanh}.get(act, np.exp)
+        return act(x)
+
+    assert functions_called(plain.info_of(applied), ["x", "act"]) == []
+    assert functions_called(plain.info_of(mapped), ["run", "x"]) == ["run"]
+
+
+def centred(x, normalized_shape):
+    axes = tuple(range(-len(normalized_shape), 0))
+    return x - x.mean(axes, keepdims=True)
+
+
+def centred_strictly(x, normalized_shape):
+    if x.shape[-len(normalized_shape) :] != tuple(normalized_shape):
+        raise ValueError(f"expected input with shape [*, {normalized_shape}], but got {x.shape}")
+    return centred(x, normalized_shape)
+
+
+@pytest.mark.parametrize("forward", [centred, centred_strictly])
+def test_the_shape_that_is_normalised_is_a_tuple_of_the_last_sizes(forward):
+    assert infer(plain.info_of(forward), plain.attempt_of(forward)).as_flags() == "-i x=3x4 -a 'normalized_shape=(4,)'"
