@@ -7,6 +7,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from gradcli.backends.attribution import is_users_own, phase_of, user_code_error, users_frames, users_traceback
 from gradcli.backends.base import Backend, Counters, Subject
 from gradcli.backends.registry import backends_for
@@ -101,7 +103,8 @@ def check_object(
     trail = _Trail(supply=supply)
     watchdog = watchdog or Watchdog(budget=case.settings.budget)
     try:
-        with watchdog.watching(), interpreted_kernels(), own_functions_restored():
+        # An overflow in a measurement is no news to the user, whose own code runs without these warnings in any case.
+        with watchdog.watching(), interpreted_kernels(), own_functions_restored(), np.errstate(all="ignore"):
             ready = _prepared(target, case, backends, info, trail, watchdog)
             for number, part in _schedule(ready, trail, watchdog):
                 failed = _examined(ready, number, part, trail)

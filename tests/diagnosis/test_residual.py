@@ -1,10 +1,15 @@
 """Terms whose coefficient is another number for each slice, matrix products, and functions of the input are told."""
 
+import warnings
+
 import numpy as np
 import pytest
 
+import gradcli
 from gradcli.backends.tensor.maps import TensorMap
 from gradcli.diagnosis.slips.search import SlipSearch
+from gradcli.engine import tensor
+from gradcli.engine.autograd import Function
 from gradcli.findings import FindingKind as K
 from tests.programs.planted import assert_told, found, function, ns
 
@@ -161,3 +166,28 @@ def test_where_each_call_is_slow_it_is_told_before_backward_is_searched(monkeypa
     made, shapes, says = DROPPED["unit"]
     assert_told(K.MISSING_TERM, says, made, shapes, 0)
     assert not searched
+
+
+class Untold(Function):
+    """Backward returns random numbers, so that every form is tried; exp(output), one of its parts, has a square that
+    overflows.
+    """
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.shape = x.shape
+        y = x
+        for _ in range(5):
+            y = (y * y.sin()).roll(1, -1) + y
+        return y.sum() + 500
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * tensor(np.random.default_rng(0).normal(size=ctx.shape))
+
+
+def test_what_overflows_in_a_measurement_gives_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (case,) = gradcli.check(Untold, shrink=False).cases
+    assert [finding.kind for finding in case.findings] == [K.WRONG_GRADIENT]
