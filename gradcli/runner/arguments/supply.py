@@ -136,7 +136,14 @@ def _drawn(
     count = case.settings.samples if any(_is_random(spec) for spec in specs) else 1
     samples = [partial(draw, specs, sample) for sample in range(count)]
     samples += [partial(draw, alternative, 0) for alternative in alternatives]
+    modes = [each for each in alternatives if _other_constants(each) - _other_constants(specs)]
+    samples += [partial(draw, mode, sample) for mode in modes for sample in range(1, count)]
     return Supply(specs=specs, source=source, samples=tuple(samples), alternatives=tuple(alternatives))
+
+
+def _other_constants(specs: Sequence[InputSpec]) -> set[tuple[str, str]]:
+    """The constants among the inputs that choose a branch of forward, whose values may choose another one there."""
+    return {(spec.name, repr(spec.value)) for spec in specs if spec.kind == "value" and spec.value is not None}
 
 
 def _inferred(

@@ -10,6 +10,7 @@ import pytest
 
 import gradcli
 from gradcli.backends.numpy.claims import GradientPair
+from gradcli.engine.autograd import Function
 from gradcli.inputs.search.source_hints import SourceHints
 from gradcli.verdict import Verdict
 
@@ -219,3 +220,30 @@ def test_an_input_that_counts_only_with_another_flag_or_word_is_a_tensor_with_a_
     assert not any("zero at all" in note for note in right.notes)
     wrong = gradcli.check(made(ns, is_right=False), shrink=False).cases[0]
     assert {finding.input for finding in wrong.findings} == {wrong.inputs[1].name}
+
+
+def gated(is_right: bool) -> type[Function]:
+    """x·y, or three times as much where the flag is set and its sum is large."""
+
+    class Gated(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any, gate: bool = False) -> Any:
+            ctx.save_for_backward(x, y)
+            ctx.factor = 3 if gate and (x * y).sum() > 3 else 1
+            return x * y * ctx.factor
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, y = ctx.saved_tensors
+            factor = ctx.factor if is_right else 1
+            return factor * g * y, factor * g * x, None
+
+    return Gated
+
+
+@pytest.mark.parametrize("seed", [1, 8, 10])
+def test_another_flag_is_tried_with_as_many_samples_as_the_default(seed: int) -> None:
+    """With these seeds the sum is small in the first sample."""
+    case = gradcli.check(gated(is_right=True), shrink=False, seed=seed).cases[0]
+    assert (case.verdict, case.samples) == (Verdict.PASSED, 6)
+    assert gradcli.check(gated(is_right=False), shrink=False, seed=seed).verdict is Verdict.FAILED
