@@ -44,7 +44,7 @@ def positive_note(
     def excuses(chosen: tuple[InputSpec, ...]) -> bool:
         return not _are_positive(chosen, smallest) and _is_right(recheck, chosen, subject.arguments, result, case)
 
-    found = [(spec,) for spec in free if excuses((spec,))]
+    found: list[tuple[InputSpec, ...]] = [(spec,) for spec in free if excuses((spec,))]
     if not found and len(free) > 1 and excuses(free):
         found = [free]
     if not found:
