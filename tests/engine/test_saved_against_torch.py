@@ -366,3 +366,14 @@ def test_a_hook_after_accumulation_returns_nothing() -> None:
         assert outcome(engine, hook) == outcome(torch, hook)
         assert isinstance(outcome(torch, hook), tuple)
     assert outcome(engine, lambda leaf: None) == outcome(torch, lambda leaf: None) == [2.0, 2.0]
+
+
+def test_the_node_of_a_written_tensor_is_printed_as_in_torch() -> None:
+    texts = []
+    for framework in (engine, torch):
+        x = framework.ones(2, requires_grad=True)
+        y = x * 1
+        y[0] = 3
+        texts.append([str(y), str(x * 1), str(x // 2)])
+    assert texts[0] == texts[1]
+    assert texts[0][0] == "tensor([3., 1.], grad_fn=<CopySlices>)"

@@ -148,7 +148,7 @@ def _suffixes(input: Tensor) -> list[str]:
     if kind.name not in silent or (input._data.size == 0 and kind.name != default.name):
         words.append(f"dtype={kind!r}")
     if input.grad_fn is not None:
-        words.append(f"grad_fn=<{input.grad_fn.name()}>")
+        words.append(f"grad_fn=<{input.grad_fn.name().rpartition('::')[2]}>")
     elif input.requires_grad:
         words.append("requires_grad=True")
     return words
