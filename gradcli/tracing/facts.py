@@ -52,6 +52,7 @@ class Facts:
     gradients: GradientLog
     modules: ModuleWatch
     asked: Mapping[int, tuple[Any, SourceSite | None]]
+    sought: Sequence[Any] = ()
     returned: Sequence[Any] = ()
     roots: Sequence[Any] = ()
     restricted_to: Sequence[Any] | None = None
@@ -184,7 +185,10 @@ class Facts:
 
     # --- tensors
     def cuts(self, result: object) -> tuple[GraphCut, ...]:
-        """Where the gradients of leaves that the pass did not reach were lost, each place once."""
+        """Where the gradients of leaves that the pass did not reach were lost, each place once.
+
+        The gradient of a tensor that autograd.grad was asked for is not lost there: the program has it.
+        """
         leaves = [entry for entry in self._table if self._is_awaited(entry.tensor)]
         roots = list(self.roots) or list(self.lens.tensors_in(result))
         if not leaves or not roots:
@@ -192,7 +196,8 @@ class Facts:
         losses = Provenance(self.operations, roots).losses([entry.tensor for entry in leaves])
         found: dict[GraphCut, list[str]] = {}
         for entry, loss in zip(leaves, losses, strict=True):
-            if loss is not None:
+            own = loss is not None and loss.operation.name == GRADIENTS
+            if loss is not None and not (own and any(entry.tensor is tensor for tensor in self.sought)):
                 found.setdefault(_cut(loss), []).append(entry.name)
         return tuple(replace(cut, leaves=tuple(names)) for cut, names in found.items())
 

@@ -104,6 +104,7 @@ class Tracer:
     restricted_to: list[Any] | None = None
     compiled_depth: int = 0
     asked: dict[int, tuple[Any, SourceSite | None]] = field(default_factory=dict)
+    sought: list[Any] = field(default_factory=list)
     phase: str = "forward"
     running_pass: bool = False
     error: tuple[str, str, str] | None = None
@@ -182,6 +183,7 @@ class Tracer:
             gradients=self.gradients,
             modules=self.modules,
             asked=self.asked,
+            sought=self.sought,
             returned=returned,
             roots=self.roots,
             restricted_to=self.restricted_to,
@@ -202,7 +204,7 @@ class Tracer:
         self.names.clear()
         self.modules.clear()
         self.result = self.home = None
-        self.roots, self.asked, self.restricted_to = [], {}, None
+        self.roots, self.asked, self.sought, self.restricted_to = [], {}, [], None
         if self.graph is not None:
             self.graph.release()
             self.graph = None
@@ -234,6 +236,8 @@ class Tracer:
             self.keeps_graph = bool(keywords.get("retain_graph", recorded))
             only = keywords.get("inputs") if fills else None
             self.restricted_to = None if only is None else list(self.lens.tensors_in(only))
+            if not fills:
+                self.sought += self.lens.tensors_in(args[0] if args else keywords.get("inputs"))
             caller, noted = sys._getframe(1), self.operations.listening and not fills
             with self._pass(list(self.lens.tensors_in(roots)), caller, fills=fills, recorded=recorded):
                 if noted:

@@ -229,9 +229,12 @@ class Trials:
         return False
 
     def _idle_in_all_modes(self, guess: Guess, index: int) -> Failure | None:
-        """None if the argument's values change an output with another flag or word, which is checked as well."""
+        """None if the argument's values change an output with another flag or word, which is checked as well.
+
+        An argument with a default is left out instead: NumPy's functions read `out` only with another `where`.
+        """
         error: BaseException | None = None
-        for mode in self._modes(guess):
+        for mode in () if self.slots[index].parameter.has_default else self._modes(guess):
             base = self.run(mode, 0)
             if base.ok and self._matters(mode, index, base):
                 return None

@@ -385,13 +385,6 @@ def test_slips_are_told_in_a_sentence(run):
         assert "Traceback" not in ended.stderr
 
 
-def test_the_reason_why_there_is_no_second_order_is_numpy(run):
-    ended = run("check", "arrays:squares", "--grad", "arrays:slopes", "--format", "json")
-    notes = [check["note"] for check in json.loads(ended.stdout)["cases"][0]["checks"] if check["note"]]
-    assert "NumPy cannot differentiate the derivative, so higher derivatives are not checked" in notes
-    assert not any("once_differentiable" in note for note in notes)
-
-
 def test_sizes_that_a_vjp_does_not_fit_are_not_the_ones_that_are_meant(run, tmp_path):
     (tmp_path / "two.py").write_text(
         "import numpy as np\n\n\n"
