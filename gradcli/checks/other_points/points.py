@@ -63,7 +63,7 @@ class Change(Enum):
 
 _SENTENCES = {
     Change.SCALED: (
-        "Every entry is multiplied by its own factor, so that the sizes range from 1/8 to 16 times the median, with "
+        "Every entry is multiplied by its own factor; the sizes then range from 1/8 to 16 times the median, with "
         "either sign."
     ),
     Change.SPECIAL: "Some entries become 0, 1, -1, 2 or 1/2, and some others equal to each other.",
