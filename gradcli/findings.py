@@ -32,7 +32,7 @@ class FindingKind(Enum):
     TRANSPOSED = (
         "transposed",
         "GC103",
-        "The returned gradient is the transpose of the right one: its axes are in another order.",
+        "The returned gradient is the transpose of the right one, or an operand inside backward is transposed.",
         "Returned and numerical gradient agree only after a permutation of the axes; or the gradient agrees with "
         "finite differences of forward, at these inputs and at others, once one operand inside backward is "
         "transposed.",
@@ -99,11 +99,11 @@ class FindingKind(Enum):
     WRONG_SHIFT = (
         "wrong-shift",
         "GC111",
-        "The returned gradient is the right one, shifted cyclically along an axis.",
+        "The returned gradient is shifted cyclically along an axis, or an index, range or order in backward is wrong.",
         "Returned and numerical gradient agree after a roll by a few places; or the gradient agrees with finite "
         "differences of forward, at these inputs and at others, once one index, range or order inside backward is "
         "changed.",
-        "Look for an index that is off by one.",
+        "Look for an index that is off by one, or for an axis that is read in the wrong order.",
     )
     WRONG_ENTRIES = (
         "wrong-entries",

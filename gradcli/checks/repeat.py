@@ -27,7 +27,10 @@ _INTERLEAVED = (
 )
 _TIMES = 2
 """Repeats without anything in between: a backward that changes its result in every other call shows in one of two."""
-_RAISES = "backward raises when forward is called on other inputs before backward runs"
+_RAISES = (
+    "backward raises when forward is called on other inputs before backward runs: something is kept on the class or "
+    "module instead of ctx"
+)
 _RETAINED = (
     FindingKind.SECOND_BACKWARD_FAILS,
     "a second backward through the retained graph gives a different gradient",

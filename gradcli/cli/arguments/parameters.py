@@ -220,8 +220,8 @@ Budget = Annotated[
         "--budget",
         metavar="S",
         help="Seconds after which a case leaves out optional work: further samples (if forward is slow), other "
-        "inputs and sizes, the diagnosis, the search for a smaller input. Unless given, optional work may take a "
-        "minute.",
+        "inputs and sizes, the diagnosis, the search for a smaller input. By default the optional work alone may "
+        "take 60 s.",
         show_default=False,
     ),
 ]

@@ -47,7 +47,7 @@ def fix_command(
     seed: Seed = 0,
     in_process: InProcess = False,
 ) -> int:
-    """Search for a patch of TARGET's backward that passes the whole check; without --write it is only shown."""
+    """Search for a patch of TARGET's backward that passes the whole check; show it, or write it if you ask for that."""
     require_options(diff=diff, write=write, interactive=interactive, force=force)
     from gradcli.cli.arguments.options import inputs_from
     from gradcli.cli.output.streams import report_stream

@@ -75,9 +75,10 @@ class Symptom(Enum):
     ZERO_GRADIENT = (
         "zero-gradient",
         "The gradient is zero in every entry.",
-        "A node or hook between the result and the leaf received a gradient that was not zero, and returned only "
-        "zeros.",
-        "Look at the operation or hook named: a dead ReLU, a rounding, a product with zero, a saturated function.",
+        "A node or hook between the result and the leaf received a gradient that was not zero and returned only zeros, "
+        "backward began with zeros, gradients cancelled, or .grad was made zero afterwards.",
+        "Look at the operation, hook or line named: a dead ReLU, a rounding, a product with zero, or a saturated "
+        "function.",
     )
     NON_FINITE = (
         "non-finite-gradient",

@@ -71,7 +71,10 @@ def _lints(graph: TraceGraph) -> Iterator[str]:
             f"not of the returned {graph.root_name or 'result'}"
         )
     for held in graph.unregistered:
-        yield f"{held}: parameters(), to() and state_dict() leave its tensors out, so no optimizer trains them"
+        yield (
+            f"{held}: parameters(), to() and state_dict() leave its tensors out, so an optimizer made from "
+            "parameters() does not train them"
+        )
     for call in graph.hooks:
         warning = _warning(call)
         if warning is not None:

@@ -135,11 +135,12 @@ def notes_on(
     for index, (domain, parameters) in sorted(solution.guess.domains.items()):
         if domain != "normal" and not is_state(slots[index].name):
             bounds = "".join(f", {key}={value:g}" for key, value in parameters)
-            by_name = " or calls an operation for such matrices" if domain in ("spd", "triangular") else ""
-            notes.append(
-                f"{slots[index].name} is drawn from domain {domain}{bounds}, because forward rejected normally "
-                f"distributed numbers{by_name}"
+            because = (
+                "forward calls an operation for matrices of this domain, or rejected normally distributed numbers"
+                if domain in ("spd", "triangular")
+                else "forward rejected normally distributed numbers"
             )
+            notes.append(f"{slots[index].name} is drawn from domain {domain}{bounds}, because {because}")
     return tuple(notes)
 
 
