@@ -229,8 +229,8 @@ def _what_cut(cut: GraphCut) -> str:
     if cut.of_gradients:
         return (
             f"autograd.grad, at {cut.site}, was called without create_graph=True, so its result carries no graph and "
-            "no gradient flows back through it; pass create_graph=True there, or detach its result if that is meant as "
-            "numbers"
+            "no gradient flows back through it; pass create_graph=True there, or, if the result is meant to be a "
+            "constant, detach it"
         )
     if cut.before_flag:
         return f"{cut.used_at} used it when its requires_grad was still False; set requires_grad earlier"

@@ -51,7 +51,7 @@ def test_a_loss_computed_from_a_gradient_without_a_graph_is_cut_at_the_call(fram
         found = fate(graph, name)
         assert found.symptom == "detached"
         assert "was called without create_graph=True" in found.why
-        assert found.why.endswith("pass create_graph=True there, or detach its result if that is meant as numbers")
+        assert found.why.endswith("or, if the result is meant to be a constant, detach it")
         assert any(at(cut.site, HERE, f"# {mark}") for cut in graph.cuts if name in cut.leaves)
 
 
