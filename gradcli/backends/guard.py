@@ -20,7 +20,9 @@ from gradcli.watchdog.status import LOST_DEVICE
 
 _end_process = os._exit
 """Kept, since a worker refuses it to the user's code."""
-_CHOSEN = "\nThis happened at inputs that gradcli chose. `gradcli check` then runs the case again without them."
+_CHOSEN = (
+    "\nThis happened at inputs that gradcli chose; when it does, `gradcli check` runs the case again without these."
+)
 lost_devices: set[str] = set()
 """The frameworks whose device this process has lost."""
 

@@ -129,8 +129,8 @@ def with_gradient(target: object, gradient: object, *, saved: Sequence[str] = ()
     if saved:
         raise UsageError(
             f"--saved is for functions of PyTorch, JAX or gradcli.engine, but {_name(target)} takes NumPy arrays: "
-            f"leave out --saved; for a NumPy function, --grad takes the arguments of {_name(target)}, and the "
-            "cotangent if it is a vjp"
+            f"leave out --saved; for a NumPy function, what --grad names takes the arguments of {_name(target)}, and "
+            "then the cotangent if it is a vjp"
         )
     return GradientPair(function=target, gradient=gradient)  # type: ignore[arg-type]  # as above
 

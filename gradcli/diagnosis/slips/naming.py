@@ -13,7 +13,7 @@ from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Mismatch
 
-_KEY, _PART = "expressions of backward", "expressions of backward, at shortened inputs"
+_KEY, _PART = "expressions of backward", "expressions of backward, at smaller inputs"
 _BRIEFLY = 1.0
 """Seconds for a search at long inputs whose mistake a part of them does not show: it depends on the size, or on where
 an entry lies, which an edit of one expression seldom corrects."""
