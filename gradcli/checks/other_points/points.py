@@ -279,13 +279,14 @@ def _spreading(
     their logarithms, in the order of the old ones (so that no factor is extreme), with alternating signs if `signed`.
     """
     sizes = np.abs(entries)
-    filled = sizes[sizes > 0]
+    filled = np.sort(sizes[sizes > 0])
     if not filled.size:
         return np.ones(entries.shape)
     count, (call, calls) = entries.size, part
     order = np.argsort(sizes, kind="stable")
     quantiles = (np.arange(count) + (call + generator.uniform(size=count)) / calls) / count
-    wanted = np.median(filled) * 2.0 ** np.interp(quantiles, [0, 1 / 3, 1], [-3, 0, math.log2(largest)])
+    median = (filled[(filled.size - 1) // 2] + filled[filled.size // 2]) / 2  # np.median imports numpy.ma
+    wanted = median * 2.0 ** np.interp(quantiles, [0, 1 / 3, 1], [-3, 0, math.log2(largest)])
     factors = np.ones(count)
     factors[order] = np.clip(wanted / np.where(sizes > 0, sizes, np.inf)[order], 1 / largest, largest)
     if signed:

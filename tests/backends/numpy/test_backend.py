@@ -304,7 +304,9 @@ def test_higher_orders_are_shown_as_not_offered(run):
     (case,) = json.loads(ended.stdout)["cases"]
     higher = [check for check in case["checks"] if check["check"] == "higher-order"]
     assert {check["verdict"] for check in higher} == {"skipped"}
-    assert all("once_differentiable" in check["note"] for check in higher)
+    assert {check["note"] for check in higher} == {
+        "NumPy cannot differentiate the derivative, so higher derivatives are not checked"
+    }
 
 
 def test_a_function_that_returns_its_gradient_needs_no_other(run):

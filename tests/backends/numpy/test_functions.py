@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import gradcli
 from gradcli.backends.null_backend import NullBackend
 from gradcli.backends.numpy.claims import GradientPair
 from gradcli.backends.registry import backend_named
@@ -223,11 +222,3 @@ def test_exchanged_gradients_are_named_as_such():
     verdict, found = found_in(energy, lambda x, y: energy_gradients(x, y)[::-1], PAIR)
     assert verdict is Verdict.FAILED
     assert found == {(FindingKind.SWAPPED_GRADIENTS, "x"), (FindingKind.SWAPPED_GRADIENTS, "y")}
-
-
-def test_the_reason_why_there_is_no_second_order_is_numpy():
-    pair = GradientPair(function=lambda x: x**3, gradient=lambda x, g: 3 * g * x**2)
-    (case,) = gradcli.check(pair).cases
-    assert case.verdict is Verdict.PASSED
-    notes = [e.note for e in case.evidence if e.check == "higher-order"]
-    assert notes == ["NumPy cannot differentiate the derivative, so higher derivatives are not checked"]
