@@ -103,7 +103,7 @@ def check_object(
     trail = _Trail(supply=supply)
     watchdog = watchdog or Watchdog(budget=case.settings.budget)
     try:
-        # An overflow in a measurement is no news to the user, whose own code runs without these warnings in any case.
+        # gradcli's measurements may overflow, which the user can do nothing about.
         with watchdog.watching(), interpreted_kernels(), own_functions_restored(), np.errstate(all="ignore"):
             ready = _prepared(target, case, backends, info, trail, watchdog)
             for number, part in _schedule(ready, trail, watchdog):

@@ -24,7 +24,7 @@ _FEW_OPTIONAL = 3
 _AXIS_NAMES = ("dim", "axis")
 _RISKY_FLAGS = ("inplace",)
 _NEITHER = ("seed",)
-"""Another seed is no other mode."""
+"""Names of arguments left at None: another seed runs the same code."""
 _NUMBERS = (0.7, 2)
 """For an argument whose name suggests no number: one for a formula, and one for a size or a count."""
 

@@ -192,7 +192,7 @@ def _suggested(word: str, gradient: bool | None, names: Sequence[str]) -> tuple[
 
 
 def sure_constants(parameter: Parameter) -> Sequence[Any]:
-    """The constants of an argument whose annotation or name says that it is no tensor; else none."""
+    """The constants of an argument whose annotation or name says that it is not a tensor; else none."""
     word = parameter.name.lower().strip("_")
     if parameter.annotation and types_named(parameter.annotation):
         return annotated_values(word, parameter.annotation) or ()

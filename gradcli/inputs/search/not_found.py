@@ -69,7 +69,7 @@ def _tuple_of(names: Sequence[str]) -> str:
 
 
 def _flag(parameter: Parameter) -> str:
-    """An example of the flag for an argument; by -a where its annotation or name says that it is no tensor."""
+    """An example of the flag for an argument; by -a where its annotation or name says that it is not a tensor."""
     if parameter.variadic:
         return f"-i '{parameter.name}[0]=3x4'"
     values = sure_constants(parameter)

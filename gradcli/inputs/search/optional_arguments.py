@@ -129,7 +129,7 @@ class OptionalArguments:
     def _may_be_numbers(self, guess: Guess, indices: Sequence[int]) -> bool:
         """Whether forward takes a number in the place of indices or a mask, which nothing else says that it wants.
 
-        What can be multiplied by a fraction is no index, and a limit or a scale has no gradient either.
+        If forward accepts a fraction here, the argument is more likely a limit or a scale than an index.
         """
         slots = self._trials.slots
         doubtful = [
