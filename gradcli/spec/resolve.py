@@ -16,6 +16,7 @@ from typing import Any
 
 from gradcli.errors import TargetError, TargetImportError, is_interrupt, message_of, presentable
 from gradcli.frozen import dataclass
+from gradcli.spec.bytecode import no_bytecode_of_young_sources
 from gradcli.spec.hints import closest, did_you_mean, explain_exception
 from gradcli.spec.listing import commented_definition
 
@@ -109,9 +110,10 @@ def names_in(module_or_path: str) -> list[str]:
 def import_module_or_file(place: str) -> ModuleType:
     """The module called `place`, or that of the file `place`; raises as `resolve`."""
     place = place.removesuffix(":")
-    if place.endswith(".py") or os.sep in place:
-        return _import_file(place)
-    return _import_module(place)
+    with no_bytecode_of_young_sources():
+        if place.endswith(".py") or os.sep in place:
+            return _import_file(place)
+        return _import_module(place)
 
 
 def _split(target: str) -> tuple[str, str]:
