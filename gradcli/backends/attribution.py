@@ -15,7 +15,7 @@ _LIBRARIES = ("torch", "jax", "jaxlib", "numpy", "triton")
 _STANDARD_LIBRARY = Path(contextlib.__file__).resolve().parent
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.cache  # there are as many as files with Python code in the process
 def is_users_file(filename: str) -> bool:
     """Whether a frame of this file is the user's: not gradcli's own, not a framework's, not the interpreter's."""
     if filename.startswith("<frozen"):

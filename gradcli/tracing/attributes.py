@@ -17,7 +17,7 @@ class Patches:
     def __init__(self) -> None:
         self._attributes: list[tuple[Any, str, Any]] = []
         self._entries: list[tuple[MutableMapping[Any, Any], Any, Any, Any]] = []
-        self._users_modules: list[ModuleType] | None = None
+        self._imported: dict[int, tuple[Any, object]] = {}
 
     def __enter__(self) -> "Patches":
         return self
@@ -28,22 +28,22 @@ class Patches:
         setattr(owner, name, value)
 
     def everywhere(self, owner: Any, name: str, value: object) -> None:
-        """Replace `owner.name`, and what the user's modules imported under any name of their own."""
-        original = getattr(owner, name)
+        """Replace `owner.name`, and with `in_users_modules` what the user's modules imported under any name."""
+        self.imported({getattr(owner, name): value})
         self.attribute(owner, name, value)
-        self.in_users_modules({original: value})
 
-    def in_users_modules(self, replaced: Mapping[Any, object]) -> None:
-        """Replace what the user's modules imported by name: each key by its value."""
-        if self._users_modules is None:
-            self._users_modules = _users_modules()
-        values = {id(original): value for original, value in replaced.items()}
-        for module in self._users_modules:
-            if values.keys().isdisjoint(map(id, vars(module).values())):  # there may be thousands of modules
+    def imported(self, replaced: Mapping[Any, object]) -> None:
+        """What `in_users_modules` replaces: each key by its value."""
+        self._imported |= {id(original): (original, value) for original, value in replaced.items()}
+
+    def in_users_modules(self) -> None:
+        """Replace what the user's modules imported by name; once for all, as there may be thousands of modules."""
+        for module in _users_modules():
+            if self._imported.keys().isdisjoint(map(id, vars(module).values())):
                 continue
             for name, held in list(vars(module).items()):
-                if id(held) in values:
-                    self.attribute(module, name, values[id(held)])
+                if id(held) in self._imported:
+                    self.attribute(module, name, self._imported[id(held)][1])
 
     def entry(self, entries: MutableMapping[Any, Any], key: Any, value: object) -> None:
         """Put `value` in place of an entry until the context ends, unless the user removes the entry before."""

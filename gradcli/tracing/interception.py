@@ -111,7 +111,7 @@ class OperationWatch:
                 if isinstance(function, FunctionType) and name not in _NO_FUNCTIONS and not _is_private(name):
                     watched = replaced.setdefault(function, self._watched(name, function))
                     self.patches.attribute(home, name, watched)
-        self.patches.in_users_modules(replaced)
+        self.patches.imported(replaced)
 
     def _watch_grad(self, kind: Any) -> None:
         plain, log, gradients = vars(kind)["grad"], self.log, self.gradients

@@ -128,6 +128,7 @@ class Tracer:
             self._install()
             try:
                 with self.lines.recorded(self.patches), watch.installed(), self._locals_noted():
+                    self.patches.in_users_modules()
                     self.result = run()
                 if not self.passes or self._is_untouched():
                     self._backward()
