@@ -122,6 +122,8 @@ def _imaginary(domain: Domain, generator: np.random.Generator, shape: tuple[int,
         return 0.05 * (drawn - np.swapaxes(drawn, -1, -2))
     if domain.name == "triangular":
         return np.tril(drawn, -1) / 2
+    if domain.name == "diagonally-dominant":
+        return 0.05 * drawn
     if domain.name in ("orthogonal", "one-hot", "indices"):
         return np.zeros(shape)
     return drawn if domain.name == "normal" else drawn / 2

@@ -57,6 +57,10 @@ DOMAINS: Mapping[str, Domain] = {
         Domain(name="distinct", sentence="Numbers far from each other, in random order."),
         Domain(name="spd", sentence="Symmetric positive definite matrices, well conditioned."),
         Domain(name="triangular", sentence="Lower triangular matrices, diagonal from 1 to 2."),
+        Domain(
+            name="diagonally-dominant",
+            sentence="Square matrices, not symmetric, whose diagonal, from 1 to 2, exceeds the sum of the other sizes.",
+        ),
         Domain(name="orthogonal", sentence="Matrices with orthonormal columns, or rows if wide."),
         Domain(
             name="indices",

@@ -84,6 +84,15 @@ def _triangular(generator: np.random.Generator, shape: Shape, _: Parameters) -> 
     return np.round(below + diagonal * np.eye(size), DECIMALS)
 
 
+def _diagonally_dominant(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
+    # Of positive determinant (Gershgorin: every eigenvalue has a positive real part), and not symmetric.
+    size = _square(shape, "diagonally-dominant")
+    beside = generator.standard_normal(shape) * (1 - np.eye(size))
+    diagonal = 1 + generator.random((*shape[:-1], 1))
+    sums = np.abs(beside).sum(-1, keepdims=True)
+    return np.round(beside * (0.8 * diagonal / np.where(sums > 0, sums, 1.0)) + diagonal * np.eye(size), DECIMALS)
+
+
 def _orthogonal(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
     if len(shape) < 2:
         raise UsageError(f"domain orthogonal needs a matrix, such as 3x3; got shape {list(shape)}")
@@ -158,6 +167,7 @@ DRAWING: Mapping[str, Callable[[np.random.Generator, Shape, Parameters], NDArray
     "distinct": _distinct,
     "spd": _spd,
     "triangular": _triangular,
+    "diagonally-dominant": _diagonally_dominant,
     "orthogonal": _orthogonal,
     "indices": _indices,
     "one-hot": _one_hot,

@@ -15,7 +15,7 @@ Arguments = tuple[Argument, ...]
 SIMPLE_VALUES = (0.0, 1.0, -1.0, 2.0, 0.5)
 MAX_TRIES = 2000
 MAX_ELEMENTS = 64
-_MATRIX_DOMAINS = ("spd", "triangular", "orthogonal")
+_MATRIX_DOMAINS = ("spd", "triangular", "diagonally-dominant", "orthogonal")
 
 
 def shrink(

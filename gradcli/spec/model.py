@@ -128,6 +128,7 @@ DOMAIN_FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "distinct": ("", ()),
     "spd": ("", ()),
     "triangular": ("", ()),
+    "diagonally-dominant": ("", ()),
     "orthogonal": ("", ()),
     "indices": (r"(\(\s*-?\d+\s*,\s*-?\d+\s*\))?", ("low", "high")),
     "one-hot": ("", ()),

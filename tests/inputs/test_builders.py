@@ -90,6 +90,15 @@ def test_triangular_is_lower_and_well_conditioned():
     assert np.abs(np.diag(matrix)).min() >= 1
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", ["1x1", "4x4", "2x3x3"])
+def test_diagonally_dominant_is_well_conditioned_and_not_symmetric(shape, dtype):
+    matrices = drawn(f"x={shape},domain=diagonally-dominant,dtype={dtype}")
+    assert np.linalg.cond(matrices).max() < 20
+    assert (np.linalg.det(matrices).real > 0).all()
+    assert shape == "1x1" or not np.allclose(matrices, np.swapaxes(matrices, -1, -2), atol=0.05)
+
+
 @pytest.mark.parametrize("shape", ["5x3", "3x5", "2x4x4"])
 def test_orthogonal_has_orthonormal_columns_or_rows(shape):
     matrix = drawn(f"x={shape},domain=orthogonal")

@@ -36,7 +36,7 @@ _NAMED = {
 }
 _ONE = 1e-5
 """Entries whose sum is that close to 1 are taken for probabilities."""
-_KEPT_AS_DRAWN = ("spd", "triangular", "orthogonal", "one-hot", "indices", "boolean")
+_KEPT_AS_DRAWN = ("spd", "triangular", "diagonally-dominant", "orthogonal", "one-hot", "indices", "boolean")
 _DRAWN_FREELY = ("normal", "uniform", "positive", "unit", "open-interval", "distinct")
 
 

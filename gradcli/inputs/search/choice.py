@@ -137,7 +137,7 @@ def notes_on(
             bounds = "".join(f", {key}={value:g}" for key, value in parameters)
             because = (
                 "forward calls an operation for matrices of this domain, or rejected normally distributed numbers"
-                if domain in ("spd", "triangular")
+                if domain in ("spd", "triangular", "diagonally-dominant")
                 else "forward rejected normally distributed numbers"
             )
             notes.append(f"{slots[index].name} is drawn from domain {domain}{bounds}, because {because}")

@@ -13,6 +13,7 @@ ABOVE_ONE: DomainChoice = ("open-interval", (("lo", 1.2), ("hi", 3.0)))
 BELOW_ZERO: DomainChoice = ("open-interval", (("lo", -3.0), ("hi", -0.1)))
 SPD: DomainChoice = ("spd", ())
 TRIANGULAR: DomainChoice = ("triangular", ())
+DOMINANT: DomainChoice = ("diagonally-dominant", ())
 ORTHOGONAL: DomainChoice = ("orthogonal", ())
 ELEMENTWISE = (POSITIVE, WITHIN_ONE, UNIT, ABOVE_ONE, BELOW_ZERO)
 MATRICES = (SPD, TRIANGULAR, ORTHOGONAL)
@@ -42,8 +43,11 @@ def domain_choices(
 
 def square_domain(forward: str) -> DomainChoice | None:
     """The domain of square matrices that the calls in the source of forward suggest; None where they suggest none."""
-    if re.search(r"(?<![a-z])(?<!def )(cholesky|eigh|eigvalsh)\w*\(", forward):
+    called = set(re.findall(r"(?<![A-Za-z])(?<!def )([a-z_]+)\(", forward))
+    if any(name.startswith(("cholesky", "eigh", "eigvalsh")) for name in called):
         return SPD
-    if re.search(r"(?<![a-z])(?<!def )(solve_triangular|triangular_solve)\(", forward):
+    if called & {"solve_triangular", "triangular_solve"}:
         return TRIANGULAR
+    if "logdet" in called or called >= {"log", "det"}:
+        return DOMINANT
     return None

@@ -52,3 +52,36 @@ def test_a_call_does(ns: Any) -> None:
     result = check_object(Factor, case_of(CheckSpec(target="module:Factor"), Settings(order=1)))
     assert result.verdict is Verdict.PASSED, result
     assert any("is drawn from domain spd" in note for note in result.notes)
+
+
+def forwards(ns: Any, form: str) -> Any:
+    def through_logdet(ctx: Any, a: Any) -> Any:
+        ctx.save_for_backward(a)
+        return ns.logdet(a)
+
+    def through_det(ctx: Any, a: Any) -> Any:
+        ctx.save_for_backward(a)
+        determinant = ns.linalg.det(a)
+        return determinant.log()
+
+    return through_logdet if form == "logdet" else through_det
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("transposed", [True, False])
+@pytest.mark.parametrize("form", ["logdet", "log of det"])
+def test_a_determinant_whose_logarithm_is_taken_is_positive_and_not_of_a_symmetric_matrix(
+    ns: Any, form: str, transposed: bool, seed: int
+) -> None:
+    class Volume(ns.autograd.Function):
+        forward = staticmethod(forwards(ns, form))
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            inverse = ns.linalg.inv(ctx.saved_tensors[0])
+            return g * (inverse.mT if transposed else inverse)
+
+    result = check_object(Volume, case_of(CheckSpec(target="module:Volume"), Settings(order=1, seed=seed)))
+    assert result.verdict is (Verdict.PASSED if transposed else Verdict.FAILED)
+    assert [f.kind for f in result.findings] == ([] if transposed else [FindingKind.TRANSPOSED])
+    assert any("is drawn from domain diagonally-dominant" in note for note in result.notes)
