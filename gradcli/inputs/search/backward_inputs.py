@@ -4,16 +4,20 @@ Forward alone is often laxer than the whole Function: scores of queries against 
 diagonal. What a backward returned and the framework refuses is a mistake that the check must show: the inputs stay.
 """
 
+import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from typing import final
 
-from gradcli.inputs.search.candidates import Slot
+from gradcli.frozen import dataclass
+from gradcli.inputs.search.candidates import Skeleton, Slot
 from gradcli.inputs.search.error_messages import refused_complex, refused_gradient, refused_number, refused_position
-from gradcli.inputs.search.trials import Guess
+from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.inputs.search.unification import Solution, State, Unifier
 from gradcli.targets import Trial
 
+Change = Callable[[Guess, Sequence[Slot], str], Guess | None]
 _OF_SIZES = (RuntimeError, ValueError, IndexError, AssertionError)
 
 
@@ -96,6 +100,44 @@ def as_vector(guess: Guess, slots: Sequence[Slot], message: str) -> Guess | None
         return None
     skeleton = (*guess.skeleton[:position], vectors[0], *guess.skeleton[position + 1 :])
     return replace(guess, skeleton=skeleton, shapes={**guess.shapes, position: got})
+
+
+def of_another_rank(guess: Guess, slots: Sequence[Slot], message: str) -> Guess | None:
+    """The guess with a tensor of the rank that its gradient has, of sizes that other tensors have.
+
+    `torch.diag(upper[:-1], 1)` takes a matrix too, where a vector is meant. Where broadcasting or another order relates
+    the shape of the gradient to that of the tensor, a sum or a rearrangement is missing: a mistake to be seen.
+    """
+    refusal, position = refused_gradient(message), refused_position(message)
+    if refusal is None or position is None or position not in guess.shapes:
+        return None
+    got, wanted = refusal
+    others = {size for slot, shape in guess.shapes.items() if slot != position for size in shape}
+    if len(got) == len(wanted) or 1 in got or not others.issuperset(got) or math.prod(got) == math.prod(wanted):
+        return None
+    if not got or not guess.skeleton[position].is_free or _broadcasts(got, wanted) or _broadcasts(wanted, got):
+        return None
+    fitting = [c for _, c in slots[position].choices if c == replace(guess.skeleton[position], rank=len(got))]
+    if not fitting:
+        return None
+    skeleton = (*guess.skeleton[:position], fitting[0], *guess.skeleton[position + 1 :])
+    return replace(guess, skeleton=skeleton, shapes={**guess.shapes, position: got})
+
+
+def as_matrices(guess: Guess) -> Iterator[Skeleton]:
+    """The skeletons with matrices for vectors: for all of them first, then for fewer, and last for none."""
+    vectors = [slot for slot in _floats(guess) if len(guess.shapes[slot]) == 1]
+    for count in range(len(vectors), -1, -1):
+        for slots in itertools.combinations(vectors, count):
+            yield tuple(replace(c, rank=2) if slot in slots else c for slot, c in enumerate(guess.skeleton))
+
+
+def enlarged(guess: Guess, sizes: Collection[int]) -> Guess:
+    """The guess with other sizes, each the same wherever it occurs, in place of these."""
+    free = itertools.count(1 + max(size for shape in guess.shapes.values() for size in shape))
+    new = {size: next(free) for size in sizes}
+    shapes = {slot: tuple(new.get(size, size) for size in shape) for slot, shape in guess.shapes.items()}
+    return replace(guess, shapes=shapes)
 
 
 def squared(guess: Guess, attempted: Callable[[Guess], Trial], judge: Callable[[Guess], object | None]) -> Guess | None:
@@ -186,3 +228,60 @@ def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
     """Whether broadcasting makes the large shape of the small one."""
     pairs = zip(reversed(small), reversed(large), strict=False)
     return len(small) <= len(large) and small != large and all(one in (1, other) for one, other in pairs)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitting:
+    """Changes of what one search has found until backward fits.
+
+    `attempted` runs forward and backward on a guess, `penalty` is what a failing backward costs, and `unifier` finds
+    sizes for a skeleton.
+    """
+
+    trials: Trials
+    attempted: Callable[[Guess], Trial]
+    penalty: Callable[[Guess], float]
+    unifier: Callable[[Skeleton], Unifier]
+
+    def as_returned(self, guess: Guess) -> Guess | None:
+        """The guess with an axis as long as backward's gradient has it, where forward and backward agree on that."""
+        fitting = as_returned(guess, str(self.attempted(guess).backward_error))
+        if fitting is None or self.trials.judge(fitting) is not None or self.penalty(fitting) > 0:
+            return None
+        if self.attempted(fitting).backward_error is not None:
+            return None
+        return fitting
+
+    def complex(self, guess: Guess) -> Solution | None:
+        """The guess with one tensor complex, where backward returns a complex gradient for a real one and fits then."""
+        for each in with_complex(guess, self.trials.slots, str(self.attempted(guess).backward_error)):
+            if self.trials.judge(each) is None and self.penalty(each) == 0:
+                return settled(self.unifier(each.skeleton), each)
+        return None
+
+    def of_other_ranks(self, guess: Guess) -> Solution | None:
+        """The guess with tensors of the ranks of their gradients, where backward fits, at these sizes and at larger."""
+        whole = self.changed_by(of_another_rank, guess)
+        if whole is None:
+            return None
+        changed = [shape for slot, shape in whole.guess.shapes.items() if shape != guess.shapes.get(slot)]
+        larger = enlarged(whole.guess, {size for shape in changed for size in shape})
+        fits = self.trials.judge(larger) is None and self.attempted(larger).backward_error is None
+        return whole if fits else None
+
+    def changed_by(self, change: Change, guess: Guess) -> Solution | None:
+        """The guess changed as often as backward's error asks for it, where backward fits then."""
+        for _ in guess.skeleton:
+            found = change(guess, self.trials.slots, str(self.attempted(guess).backward_error))
+            if found is None or self.trials.judge(found) is not None:
+                return None
+            guess = found
+            if self.attempted(guess).backward_error is None and self.penalty(guess) == 0:
+                return settled(self.unifier(guess.skeleton), guess)
+        return None
+
+    def narrowed(self, solution: Solution) -> Solution | None:
+        """The guess with tensors of the shapes of their gradients, where that makes all of them fit."""
+        guess = narrowed(solution.guess, self.attempted, lambda each: self.trials.judge(each) is None)
+        return None if guess is None else settled(self.unifier(guess.skeleton), guess)

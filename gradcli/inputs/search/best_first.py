@@ -11,17 +11,15 @@ import numpy as np
 from gradcli.cases import Argument, InputSpec
 from gradcli.inputs.search.argument_names import PARAMETER_NAMES
 from gradcli.inputs.search.backward_inputs import (
-    as_returned,
+    Fitting,
+    as_matrices,
     as_vector,
     exchanges,
     merged,
-    narrowed,
-    settled,
     squared,
-    with_complex,
     with_tensor,
 )
-from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton, Slot
+from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
 from gradcli.inputs.search.choice import (
     BROADCAST,
     DEGENERATE,
@@ -40,14 +38,18 @@ from gradcli.inputs.search.domains import square_domain
 from gradcli.inputs.search.equal_parts import parts_of
 from gradcli.inputs.search.error_messages import Mentions, refused_gradient
 from gradcli.inputs.search.optional_arguments import OPTIONAL_TRIES, OptionalArguments
-from gradcli.inputs.search.refinement import polished, with_labels_for_each_row, with_statistics_of_features
+from gradcli.inputs.search.refinement import (
+    polished,
+    with_labels_for_each_row,
+    with_statistics_of_features,
+    without_ignored_ends,
+)
 from gradcli.inputs.search.source_hints import SourceHints
 from gradcli.inputs.search.trials import Failure, Guess, Trials, lacked_by_a_constant
 from gradcli.inputs.search.unification import Solution, Unifier
 from gradcli.targets import Trial
 
 Attempt = Callable[[Sequence[Argument]], Trial]
-Change = Callable[[Guess, Sequence[Slot], str], Guess | None]
 MORE_SKELETONS, ENOUGH_SOLUTIONS = 24, 8
 IDLE_NUMBER_BONUS = 4.0
 """An argument that changes no output may be a number that only backward uses: tried after a few other sizes."""
@@ -73,6 +75,9 @@ class BestFirstSearch:
         self._hints = hints
         self._attempt_backward = attempt_backward
         self._square = square_domain(hints.forward)
+        self._fit = Fitting(
+            trials=trials, attempted=self.attempted, penalty=self._backward_penalty, unifier=self._unifier
+        )
         self._unsolved: list[tuple[float, float, int, Skeleton]] = []
         self._found: list[Accepted] = []
         self.overruled: tuple[InputSpec, ...] = ()
@@ -93,6 +98,7 @@ class BestFirstSearch:
         self._try_likelier()
         self._try_as_backward_asks()
         self._try_less_likely()
+        self._try_matrices()
         chosen = chosen_among(self._found)
         self.is_degenerate = chosen.is_degenerate
         likeliest = overruled_by(chosen, self._found)
@@ -187,19 +193,23 @@ class BestFirstSearch:
 
     def _accept(self, solution: Solution) -> None:
         guess = with_statistics_of_features(self._trials, with_labels_for_each_row(self._trials, solution.guess))
+        if self.attempted(guess).backward_error is None:
+            guess = without_ignored_ends(self._trials, guess)
         solution = replace(solution, guess=guess)
         penalty = self._backward_penalty(solution.guess)
-        if (fitting := self._as_returned(solution.guess)) is not None:
+        if (fitting := self._fit.as_returned(solution.guess)) is not None:
             solution, penalty = replace(solution, guess=fitting), 0.0
         if penalty >= RAISING_BACKWARD and (whole := self._in_equal_parts(solution)) is not None:
             solution, penalty = whole, 0.0
-        if penalty >= RAISING_BACKWARD and (whole := self._complex(solution.guess)) is not None:
+        if penalty >= RAISING_BACKWARD and (whole := self._fit.complex(solution.guess)) is not None:
             self._found.append(Accepted(plain_score=self._score(whole), penalty=0.0, solution=whole))
-        if penalty >= RAISING_BACKWARD and (whole := self._with_tensors(solution.guess)) is not None:
+        for change in (with_tensor, as_vector) if penalty >= RAISING_BACKWARD else ():
+            if (whole := self._fit.changed_by(change, solution.guess)) is not None:
+                self._found.append(Accepted(plain_score=self._score(whole), penalty=0.0, solution=whole))
+        if (whole := self._fit.of_other_ranks(solution.guess)) is not None:
             self._found.append(Accepted(plain_score=self._score(whole), penalty=0.0, solution=whole))
-        if penalty >= RAISING_BACKWARD and (whole := self._with_vectors(solution.guess)) is not None:
-            self._found.append(Accepted(plain_score=self._score(whole), penalty=0.0, solution=whole))
-        plain, narrow = self._score(solution), self._narrowed(solution)
+            penalty = RAISING_BACKWARD
+        plain, narrow = self._score(solution), self._fit.narrowed(solution)
         if narrow is not None:
             cost, left = plain + cost_of_narrowing(narrow.guess), self._backward_penalty(narrow.guess)
             self._found.append(Accepted(plain_score=cost, penalty=left, solution=narrow))
@@ -207,41 +217,6 @@ class BestFirstSearch:
         if self.attempted(solution.guess).lacks_a_sum and any(each.plain_score < plain for each in self._found):
             penalty = RAISING_BACKWARD  # a mistake to be shown at the likeliest inputs, and no reason to take others
         self._found.append(Accepted(plain_score=plain, penalty=penalty, solution=solution))
-
-    def _as_returned(self, guess: Guess) -> Guess | None:
-        """The guess with an axis as long as backward's gradient has it, where forward and backward agree on that."""
-        fitting = as_returned(guess, str(self.attempted(guess).backward_error))
-        if fitting is None or self._trials.judge(fitting) is not None or self._backward_penalty(fitting) > 0:
-            return None
-        if self.attempted(fitting).backward_error is not None:
-            return None
-        return fitting
-
-    def _complex(self, guess: Guess) -> Solution | None:
-        """The guess with one tensor complex, where backward returns a complex gradient for a real one and fits then."""
-        for each in with_complex(guess, self._trials.slots, str(self.attempted(guess).backward_error)):
-            if self._trials.judge(each) is None and self._backward_penalty(each) == 0:
-                return settled(self._unifier(each.skeleton), each)
-        return None
-
-    def _with_tensors(self, guess: Guess) -> Solution | None:
-        """The guess with tensors for the numbers that backward returns arrays for, where backward fits then."""
-        return self._changed_by(with_tensor, guess)
-
-    def _with_vectors(self, guess: Guess) -> Solution | None:
-        """The guess with vectors for the tensors that backward returns vectors for, where backward fits then."""
-        return self._changed_by(as_vector, guess)
-
-    def _changed_by(self, change: Change, guess: Guess) -> Solution | None:
-        """The guess changed as often as backward's error asks for it, where backward fits then."""
-        for _ in guess.skeleton:
-            found = change(guess, self._trials.slots, str(self.attempted(guess).backward_error))
-            if found is None or self._trials.judge(found) is not None:
-                return None
-            guess = found
-            if self.attempted(guess).backward_error is None and self._backward_penalty(guess) == 0:
-                return settled(self._unifier(guess.skeleton), guess)
-        return None
 
     def _try_as_backward_asks(self) -> None:
         """If backward raises on all inputs found, try inputs in which the sizes named by its error are equal."""
@@ -278,7 +253,7 @@ class BestFirstSearch:
             outcome = self._solve(self._unifier(skeleton), skeleton, 0)
             if not isinstance(outcome, Solution) or is_degenerate(outcome.guess):
                 continue
-            if self.runs_backward(outcome.guess) or self._narrowed(outcome) is not None:
+            if self.runs_backward(outcome.guess) or self._fit.narrowed(outcome) is not None:
                 self._accept(outcome)
                 return
 
@@ -293,10 +268,6 @@ class BestFirstSearch:
             if isinstance(outcome, Solution) and self._backward_penalty(outcome.guess) < RAISING_BACKWARD:
                 return outcome
         return None
-
-    def _narrowed(self, solution: Solution) -> Solution | None:
-        guess = narrowed(solution.guess, self.attempted, lambda each: self._trials.judge(each) is None)
-        return None if guess is None else settled(self._unifier(guess.skeleton), guess)
 
     def _unifier(self, skeleton: Skeleton) -> Unifier:
         return Unifier(
@@ -313,6 +284,16 @@ class BestFirstSearch:
         axes = unifier.axis_count
         outcome = unifier.solve((8 + 3 * axes, 16 + 12 * axes, 400)[level])
         return outcome if isinstance(outcome, Solution) else outcome.failure
+
+    def _try_matrices(self) -> None:
+        """If all inputs found have an axis of one entry, try matrices for the vectors: `torch.kron` takes both."""
+        if not all(each.is_degenerate for each in self._found):
+            return
+        self._budget.allow(LIKELIER_TRIES)
+        for skeleton in as_matrices(min(self._found, key=lambda each: each.score).solution.guess):
+            for solution in self._unifier(skeleton).of_two_sizes():
+                self._accept(solution)
+                return
 
     def _cost(self, skeleton: Skeleton) -> float:
         return sum(slot.cost(choice) for slot, choice in zip(self._trials.slots, skeleton, strict=True))

@@ -22,6 +22,8 @@ SUMMED_COST = 0.5
 """Of a single number whose gradient is a sum over all entries: more than a vector, less than `BROADCAST`."""
 UNSURE_INDEX_COST = 0.35
 """More than a float tensor, and less where backward returns None for that."""
+LOW_RANK_COST = 3.0
+"""Of a rank too low for an axis that forward reads, as in x.shape[2]: as much as the strongest hint on a rank."""
 INDEX_COST, MASK_COST, COMPLEX_COST, CONSTANT_COST, NUMBER_TENSOR_COST = 2.2, 2.6, 2.9, 2.4, 4.5
 
 
@@ -247,12 +249,14 @@ def _add_tensors(
         ranks[4] = -0.2
     for rank, bonus in hints.rank_bonuses(name, first=position == 0).items():
         ranks[rank] = ranks.get(rank, 2.0) - bonus
+    least = hints.least_rank(name)
     for rank, cost in ranks.items():
-        costs.put(cost + offset, Choice(kind="float", rank=rank))
+        costs.put(cost + offset + LOW_RANK_COST * (rank < least), Choice(kind="float", rank=rank))
     is_table = hints.is_table(name, names)
     index = UNSURE_INDEX_COST if is_table else _index_cost(word, position, annotation)
     for rank, cost in (LATER_RANK_COSTS if is_table else INDEX_RANK_COSTS).items():
-        costs.put(cost + index - hints.index_bonus(name) + offset, Choice(kind="index", rank=rank))
+        low = LOW_RANK_COST * (rank < least)
+        costs.put(cost + index - hints.index_bonus(name) + offset + low, Choice(kind="index", rank=rank))
     mask = _mask_cost(word, position)
     for rank, cost in MASK_RANK_COSTS.items():
         costs.put(cost + mask - hints.mask_bonus(name) + offset, Choice(kind="mask", rank=rank))

@@ -125,6 +125,14 @@ def complains_of_order(message: str) -> bool:
     )
 
 
+def complains_of_rank(error: BaseException | None) -> bool:
+    """Whether a tensor lacked an axis that was read, so that other sizes do not help."""
+    return (
+        isinstance(error, IndexError)
+        and re.match(r"tuple index|Dimension out|too many indices", str(error)) is not None
+    )
+
+
 def complains_of_broadcast(message: str) -> bool:
     """Whether two shapes did not fit element by element; a failed unpacking counts parts, which are elementwise too."""
     return re.search(r"size of tensor a|broadcast|incompatible shapes|values to unpack", message) is not None

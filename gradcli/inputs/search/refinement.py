@@ -37,6 +37,23 @@ def with_labels_for_each_row(trials: Trials, guess: Guess) -> Guess:
     return guess
 
 
+def without_ignored_ends(trials: Trials, guess: Guess) -> Guess:
+    """The same inputs with shorter axes where forward ignores what lies beyond the size of another tensor.
+
+    A scan over the steps of x takes coefficients for more steps, and its backward may leave their gradients undefined.
+    """
+    floats = [slot for slot in guess.shapes if guess.skeleton[slot].kind == "float"]
+    for slot in (slot for slot in floats if not is_state(trials.slots[slot].name)):
+        for axis, size in enumerate(guess.shapes[slot]):
+            others = {n for other in floats if other != slot for n in guess.shapes[other] if 1 < n < size}
+            for n in sorted(others, reverse=True):
+                shape = (*guess.shapes[slot][:axis], n, *guess.shapes[slot][axis + 1 :])
+                shorter = replace(guess, shapes={**guess.shapes, slot: shape})
+                if trials.ignores(guess, slot, axis, n) and trials.judge(shorter) is None:
+                    return without_ignored_ends(trials, shorter)
+    return guess
+
+
 def with_statistics_of_features(trials: Trials, guess: Guess) -> Guess:
     """The same with running statistics as long as the layer's vectors, and variances positive, where forward allows.
 

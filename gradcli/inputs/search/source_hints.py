@@ -74,6 +74,11 @@ class SourceHints:
             bonuses[1] = max(bonuses.get(1, 0.0), 0.5)
         return bonuses
 
+    def least_rank(self, name: str) -> int:
+        """The smallest rank with which forward can read the axes that it reads of this argument, as in x.shape[2]."""
+        axes = re.findall(rf"(?<![\w.]){re.escape(name)}\.(?:shape\[|size\()(-?\d+)[\])]", self.forward)
+        return max((-int(axis) if axis.startswith("-") else int(axis) + 1 for axis in axes), default=0)
+
     @property
     def _reduced_axes(self) -> set[int]:
         """The axes that forward or backward reduces together, as in g.sum((0, 2))."""

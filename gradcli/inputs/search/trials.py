@@ -136,6 +136,14 @@ class Trials:
         ]
         return _agree(self.run(guess, 0), self._attempt(whole))
 
+    def ignores(self, guess: Guess, index: int, axis: int, kept: int) -> bool:
+        """Whether forward gives the same bits where a tensor is NaN beyond its first `kept` entries along an axis."""
+        arguments = self.arguments(guess, 0)
+        spoilt = next(argument for argument in arguments if argument.name == self.slots[index].name)
+        np.moveaxis(spoilt.value, axis, 0)[kept:] = np.nan
+        trial = self._attempt(arguments)
+        return trial.ok and _equal(trial.outputs, self.run(guess, 0).outputs)
+
     def differ(self, guess: Guess, other: Guess) -> bool:
         """Whether two guesses that forward accepts give different outputs."""
         return not _equal(self.run(guess, 0).outputs, self.run(other, 0).outputs)

@@ -20,6 +20,7 @@ from gradcli.inputs.search.error_messages import (
     aligned_sizes,
     complains_of_broadcast,
     complains_of_order,
+    complains_of_rank,
     complains_of_values,
     size_pairs,
 )
@@ -29,7 +30,11 @@ SIZES = (3, 4, 5, 2, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20)
 PINNED_SIZES = (4, 2, 6, 3, 8, 12, 9, 1)
 _DEPTH_COST, _PROGRESS_GAIN, _MAX_QUEUE = 0.12, 5.0, 400
 _IDLE_TRIES = 8
-"""A tensor that has changed no output for so many sets of sizes will hardly do so for another."""
+"""A tensor that has changed no output for so many sets of sizes will hardly do so for another; nor will one have an
+axis that it lacked."""
+_LACKING = -1
+_MOST_OF_TWO = 8
+"""So many axes are tried in every arrangement of two sizes: at most 127."""
 _MANY = 4
 """So many tensors and more are also tried with axes equal as in broadcasting: one by one it takes too long."""
 
@@ -172,8 +177,9 @@ class Unifier:
                 continue
             if best is None or outcome.progress > best[0].progress:
                 best = (outcome, state)
-            idle[outcome.idle] += 1
-            if outcome.idle is not None and idle[outcome.idle] > _IDLE_TRIES:
+            useless = _LACKING if complains_of_rank(outcome.error) else outcome.idle
+            idle[useless] += 1
+            if useless is not None and idle[useless] > _IDLE_TRIES:
                 break
             if len(queue) > _MAX_QUEUE:
                 queue = heapq.nsmallest(_MAX_QUEUE // 2, queue)
@@ -196,6 +202,16 @@ class Unifier:
             queue.append((0.5, 1, 0, replace(begin, descending=True)))
         heapq.heapify(queue)
         return queue
+
+    def of_two_sizes(self) -> Iterator[Solution]:
+        """What forward accepts where every free axis has one of two sizes, for up to `_MOST_OF_TWO` axes."""
+        if self._settled or not 1 < len(self._axes) <= _MOST_OF_TWO:
+            return
+        for chosen in itertools.product((0, 1), repeat=len(self._axes) - 1):
+            first = {0: 0, **{number: index for index, number in reversed(list(enumerate(chosen, 1))) if number}}
+            state = State(partition=tuple(first[number] for number in (0, *chosen)))
+            if any(chosen) and isinstance(outcome := self._try(state), Solution):
+                yield outcome
 
     def in_equal_parts(self, state: State) -> Iterator[State]:
         """States in which one axis is a multiple, by a number of parts, of the size of another."""

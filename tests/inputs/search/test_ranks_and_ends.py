@@ -1,0 +1,122 @@
+"""Forward also accepts vectors for matrices, matrices for vectors, or longer axes: what is meant is found."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gradcli.cases import CheckSpec
+from gradcli.runner.case import check_object
+from gradcli.runner.planning.plan import case_of
+from gradcli.settings import Settings
+from gradcli.verdict import Verdict
+
+Rule = tuple[Callable[..., Any], Callable[..., Any]]
+
+
+def sylvester(ns: Any, wrong: bool) -> Rule:
+    """A X + X B = C: a vector of one entry does for A and B."""
+
+    def forward(ctx: Any, a: Any, b: Any, c: Any) -> Any:
+        n, m = c.shape
+        whole = ns.kron(a, ns.eye(m, dtype=a.dtype)) + ns.kron(ns.eye(n, dtype=a.dtype), b.T.contiguous())
+        x = ns.linalg.solve(whole, c.reshape(-1)).reshape(n, m)
+        ctx.save_for_backward(a, b, x)
+        return x
+
+    def backward(ctx: Any, g: Any) -> Any:
+        a, b, x = ctx.saved_tensors
+        n, m = x.shape
+        whole = ns.kron(a.T.contiguous(), ns.eye(m, dtype=a.dtype)) + ns.kron(ns.eye(n, dtype=a.dtype), b)
+        y = ns.linalg.solve(whole, g.reshape(-1)).reshape(n, m)
+        return -y @ x.T, -(x.T @ y).T if wrong else -x.T @ y, y
+
+    return forward, backward
+
+
+def tridiagonal(ns: Any, wrong: bool) -> Rule:
+    """Bands of a matrix: a matrix with as many rows does for a band."""
+
+    def forward(ctx: Any, lower: Any, diagonal: Any, upper: Any, right: Any) -> Any:
+        matrix = ns.diag(diagonal + 4) + ns.diag(lower[1:], -1) + ns.diag(upper[:-1], 1)
+        x = ns.linalg.solve(matrix, right)
+        ctx.save_for_backward(matrix, x)
+        return x
+
+    def backward(ctx: Any, g: Any) -> Any:
+        matrix, x = ctx.saved_tensors
+        y = ns.linalg.solve(matrix.T, g)
+        full = -ns.outer(y, x)
+        lower, upper = ns.zeros_like(x), ns.zeros_like(x)
+        lower[1:], upper[:-1] = full.diagonal(1 if wrong else -1), full.diagonal(1)
+        return lower, full.diagonal(), upper, y
+
+    return forward, backward
+
+
+def scan(ns: Any, wrong: bool) -> Rule:
+    """A linear recurrence: coefficients for more steps than there are do no harm in forward."""
+
+    def forward(ctx: Any, x: Any, a: Any) -> Any:
+        h, last = ns.empty_like(x), ns.zeros_like(x[:, 0])
+        for t in range(x.shape[1]):
+            last = a[:, t] * last + x[:, t]
+            h[:, t] = last
+        ctx.save_for_backward(a, h)
+        return h
+
+    def backward(ctx: Any, g: Any) -> Any:
+        a, h = ctx.saved_tensors
+        ga, gx, carry = ns.empty_like(a), ns.empty_like(g), ns.zeros_like(g[:, 0])
+        for t in reversed(range(g.shape[1])):
+            carry = carry + g[:, t]
+            gx[:, t] = carry
+            ga[:, t] = carry * (h[:, t if wrong else t - 1] if t else ns.zeros_like(carry))
+            carry = carry * a[:, t]
+        return gx, ga
+
+    return forward, backward
+
+
+def delta_rule(ns: Any, wrong: bool) -> Rule:
+    """A recurrence with a state: names that stand for vectors elsewhere are matrices, as forward reads their axes."""
+
+    def states(k: Any, v: Any, g: Any) -> list[Any]:
+        found = [ns.zeros(k.shape[1], v.shape[1], dtype=k.dtype)]
+        for t in range(k.shape[0]):
+            found.append(g[t] * found[-1] + ns.outer(k[t], v[t]))
+        return found
+
+    def forward(ctx: Any, q: Any, k: Any, v: Any, g: Any) -> Any:
+        ctx.save_for_backward(q, k, v, g)
+        found = states(k, v, g)
+        assert found[0].shape == (k.shape[1], v.shape[1])
+        return ns.stack([q[t] @ found[t + 1] for t in range(q.shape[0])])
+
+    def backward(ctx: Any, go: Any) -> Any:
+        q, k, v, g = ctx.saved_tensors
+        found = states(k, v, g)
+        grads = [ns.zeros_like(t) for t in (q, k, v, g)]
+        carry = ns.zeros_like(found[0])
+        for t in reversed(range(q.shape[0])):
+            grads[0][t] = found[t + 1] @ go[t]
+            carry = carry + ns.outer(q[t], go[t])
+            grads[1][t], grads[2][t] = carry @ v[t], k[t] @ carry
+            own = carry * found[t + wrong]
+            grads[3][t] = own.sum(0) if g.dim() > 1 else own.sum()
+            carry = carry * g[t]
+        return tuple(grads)
+
+    return forward, backward
+
+
+@pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
+@pytest.mark.parametrize("rule", [sylvester, tridiagonal, scan, delta_rule])
+def test_inputs_that_backward_fits_as_well_are_found(ns: Any, rule: Callable[..., Rule], wrong: bool) -> None:
+    forward, backward = rule(ns, wrong)
+    target = type(
+        "Own", (ns.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    )
+    result = check_object(target, case_of(CheckSpec(target="module:Own"), Settings(order=1, shrink=False)))
+    assert result.verdict is (Verdict.FAILED if wrong else Verdict.PASSED), (result.findings, result.error)
+    assert not any("shape" in finding.kind.value for finding in result.findings)
