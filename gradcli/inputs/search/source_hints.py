@@ -66,7 +66,7 @@ class SourceHints:
             kept = [axis for axis in axes if axis not in ("None", "np.newaxis")]
             if len(kept) < len(axes) and kept and "..." not in kept:
                 # An axis put in last may stand before others that are not written: x[:, None] of points and of numbers.
-                behind = axes[-1] not in kept and self._reduces_last and name not in PARAMETER_NAMES
+                behind = axes[-1] not in kept and kept == [":"] and self._reduces_last and name not in PARAMETER_NAMES
                 bonuses[len(kept) + behind] = 2.5
         if re.search(rf"(?<!def )\b(?:outer|ger)\([^)]*\b{escaped}\b|\b{escaped}\.(?:outer|ger)\(", self.forward):
             bonuses[1] = 2.0

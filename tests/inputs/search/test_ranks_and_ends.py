@@ -110,8 +110,39 @@ def delta_rule(ns: Any, wrong: bool) -> Rule:
     return forward, backward
 
 
+def selective_scan(ns: Any, wrong: bool) -> Rule:
+    """`delta[:, t, :, None]` names three axes, also where forward sums over the last axis elsewhere."""
+
+    def forward(ctx: Any, u: Any, delta: Any, A: Any, B: Any) -> Any:
+        h = ns.zeros(u.shape[0], u.shape[2], A.shape[1], dtype=u.dtype)
+        states, sums = [h], []
+        for t in range(u.shape[1]):
+            h = ns.exp(delta[:, t, :, None] * A) * h + B[:, t, None, :] * u[:, t, :, None]
+            states.append(h)
+            sums.append(h.sum(-1))
+        ctx.save_for_backward(u, delta, A, B, *states)
+        return ns.stack(sums, 1)
+
+    def backward(ctx: Any, g: Any) -> Any:
+        u, delta, a, b, *states = ctx.saved_tensors
+        gu, gd, ga, gb = (ns.zeros_like(t) for t in (u, delta, a, b))
+        carry = ns.zeros_like(states[0])
+        for t in reversed(range(u.shape[1])):
+            carry = carry + g[:, t, :, None]
+            decay = ns.exp(delta[:, t, :, None] * a)
+            inner = carry * states[t + wrong] * decay
+            ga = ga + (inner * delta[:, t, :, None]).sum(0)
+            gd[:, t] = (inner * a).sum(-1)
+            gb[:, t] = (carry * u[:, t, :, None]).sum(1)
+            gu[:, t] = (carry * b[:, t, None, :]).sum(-1)
+            carry = carry * decay
+        return gu, gd, ga, gb
+
+    return forward, backward
+
+
 @pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
-@pytest.mark.parametrize("rule", [sylvester, tridiagonal, scan, delta_rule])
+@pytest.mark.parametrize("rule", [sylvester, tridiagonal, scan, delta_rule, selective_scan])
 def test_inputs_that_backward_fits_as_well_are_found(ns: Any, rule: Callable[..., Rule], wrong: bool) -> None:
     forward, backward = rule(ns, wrong)
     target = type(
