@@ -105,8 +105,8 @@ def as_vector(guess: Guess, slots: Sequence[Slot], message: str) -> Guess | None
 def of_another_rank(guess: Guess, slots: Sequence[Slot], message: str) -> Guess | None:
     """The guess with a tensor of the rank that its gradient has, of sizes that other tensors have.
 
-    `torch.diag(upper[:-1], 1)` takes a matrix too, where a vector is meant. Where broadcasting or another order relates
-    the shape of the gradient to that of the tensor, a sum or a rearrangement is missing: a mistake to be seen.
+    `torch.diag(upper[:-1], 1)` takes a matrix too, where a vector is meant. Where one of the two shapes lacks axes of
+    the other, or has as many entries, a sum or a rearrangement is wrong: a mistake to be seen.
     """
     refusal, position = refused_gradient(message), refused_position(message)
     if refusal is None or position is None or position not in guess.shapes:
@@ -115,7 +115,7 @@ def of_another_rank(guess: Guess, slots: Sequence[Slot], message: str) -> Guess 
     others = {size for slot, shape in guess.shapes.items() if slot != position for size in shape}
     if len(got) == len(wanted) or 1 in got or not others.issuperset(got) or math.prod(got) == math.prod(wanted):
         return None
-    if not got or not guess.skeleton[position].is_free or _broadcasts(got, wanted) or _broadcasts(wanted, got):
+    if not got or not guess.skeleton[position].is_free or _lacks_axes(got, wanted) or _lacks_axes(wanted, got):
         return None
     fitting = [c for _, c in slots[position].choices if c == replace(guess.skeleton[position], rank=len(got))]
     if not fitting:
@@ -206,6 +206,12 @@ def _steps(guess: Guess, message: str) -> Iterator[tuple[int, Guess]]:
         choice = replace(guess.skeleton[slot], rank=len(refusal[0]))
         skeleton = (*guess.skeleton[:slot], choice, *guess.skeleton[slot + 1 :])
         yield slot, replace(guess, skeleton=skeleton, shapes={**guess.shapes, slot: refusal[0]})
+
+
+def _lacks_axes(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether a shape is that of another one without some of its axes."""
+    sizes = iter(other)
+    return all(size in sizes for size in one)
 
 
 def _is_whole(guess: Guess, before: Trial) -> bool:
