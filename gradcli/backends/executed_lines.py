@@ -24,6 +24,9 @@ class EffortExceededError(Exception):
 
 
 Line = tuple[CodeType, int]
+_GENERATED = "<string>"
+"""The file of `python -c`, and of what libraries generate, such as the methods of named tuples, which JAX makes many
+of."""
 _BACKWARD = frozenset(number for name, number in dis.opmap.items() if "JUMP_BACKWARD" in name)
 """The operations that only loops end with: all other jumps lead forward. Every second byte of code is an operation."""
 
@@ -184,6 +187,8 @@ def _tracing(line: Callable[[FrameType, str, Any], Any], chosen: Callable[[str],
         inside = known.get(code.co_filename)
         if inside is None:
             inside = known[code.co_filename] = chosen(code.co_filename)
+        if code.co_filename == _GENERATED and frame.f_globals.get("__name__") != "__main__":
+            inside = False
         return line(frame, event, argument) if inside and code.co_name != "<module>" else None
 
     before, collecting = sys.gettrace(), gc.isenabled()

@@ -11,10 +11,13 @@ from gradcli.cases import Argument
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
 from gradcli.checks.other_points.numbers import (
+    chooses_an_axis,
     indices_to_ignore,
     is_formula_constant,
+    is_ignored_by_some,
     loops_until_satisfied,
     may_lay_out,
+    other_axes,
     other_values,
     sets_accuracy,
 )
@@ -40,7 +43,10 @@ class ConstantsCheck(Check):
         for position, argument in enumerate(given):
             if not is_formula_constant(argument) or (costly and sets_accuracy(argument.name)):
                 continue  # what sets an accuracy is always excused: not worth trying where each call is slow
-            for value in indices_to_ignore(argument, given) or other_values(argument.value):
+            if is_ignored_by_some(argument, given):
+                continue
+            axes = other_axes(argument, given)
+            for value in indices_to_ignore(argument, given) or (other_values(argument.value) if axes is None else axes):
                 arguments = list(given)
                 arguments[position] = replace(argument, value=value)
                 other = _accepted(subject, arguments)
@@ -51,7 +57,7 @@ class ConstantsCheck(Check):
     def _tried(self, situation: Situation, other: Subject, argument: Argument, value: object) -> Iterator[Evidence]:
         """The evidence at another value of the argument; a note instead if a wrong gradient is excused there."""
         label = f"with {argument.name}={value!r} (given: {argument.value!r})"
-        found = list(variant(self, situation, other, label, None))
+        found = list(variant(self, situation, other, label, None, refusals=chooses_an_axis(argument)))
         wrong = [e for e in found if e.verdict is Verdict.FAILED]
         excuse = _excuse(situation.subject, other, argument) if wrong else None
         if excuse is None:

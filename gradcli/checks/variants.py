@@ -48,8 +48,9 @@ def variant(
     note: str | None,
     *,
     inputs: list[int] | None = None,
+    refusals: bool = False,
 ) -> Iterator[Evidence]:
-    """Verify another subject; a failure is reported with the label, anything else is not reported."""
+    """Verify another subject; a failure is reported with the label, and an exception as a note if `refusals`."""
     map_ = situation.map_of(other, 1)
     try:
         found = verify(
@@ -60,8 +61,10 @@ def variant(
             inputs=inputs,
             entries=entries_allowed(),
         )
-    except UserCodeError:
+    except UserCodeError as error:
         # The same call is made, and reported, by the check on that input itself.
+        if refusals:
+            note = f"not checked {label}, because {str(error).splitlines()[0]}"
         yield Evidence(check=check.name, verdict=Verdict.PASSED, note=note)
         return
     wrong = [

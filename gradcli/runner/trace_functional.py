@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.registry import backend_for
+from gradcli.backends.registry import backends_for
 from gradcli.backends.tensor.function_backend import FunctionBackend
 from gradcli.backends.traced import TracedBackend, TracedCalls
 from gradcli.cases import InputsFrom, InputSpec
@@ -42,7 +42,8 @@ def functional_trace(
     """
     if inspect.isclass(target) or not callable(target):
         return None
-    backend = backend_for(target, inputs)
+    likely = backends_for(target, inputs)
+    backend = next((each for each in likely if isinstance(each, FunctionBackend | TracedBackend)), likely[0])
     if isinstance(backend, FunctionBackend):
         return None
     if not isinstance(backend, TracedBackend):

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.registry import backend_for, backends
+from gradcli.backends.registry import backends, backends_for
 from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.function_backend import FunctionBackend
 from gradcli.cases import Argument, InputsFrom
@@ -73,7 +73,8 @@ def backend_of(target: object) -> FunctionBackend:
     for backend in backends():
         if isinstance(backend, FunctionBackend) and _is_module_of(backend, kind):
             return backend
-    backend = backend_for(target)
+    likely = backends_for(target)
+    backend = next((each for each in likely if isinstance(each, FunctionBackend)), likely[0])
     if not isinstance(backend, FunctionBackend):
         raise TargetError(f"trace needs a graph of nodes, which the {backend.name} backend does not have")
     return backend

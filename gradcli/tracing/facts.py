@@ -26,7 +26,7 @@ from gradcli.tracing.names import Named, NameTable
 from gradcli.tracing.operations import GRADIENTS, NEW_LEAVES, OperationLog
 from gradcli.tracing.origins.nonfinite import Origins
 from gradcli.tracing.origins.overwritten import Overwritten
-from gradcli.tracing.origins.provenance import Loss, Provenance, by_mode, how_lost
+from gradcli.tracing.origins.provenance import Loss, Provenance, by_mode, how_lost, only_written_to
 from gradcli.tracing.reading import Lens, maker_of, requires_grad
 from gradcli.tracing.registration import HookWatch
 from gradcli.tracing.sites import site_of_function, site_of_stack, source_line
@@ -272,9 +272,14 @@ class Facts:
     def _used_at(self, tensor: Any) -> SourceSite | None:
         if not self._is_awaited(tensor):
             return None
-        own = set(self.operations.values(tensor))
-        uses = (o for o in self.operations.operations if own.intersection(o.inputs) and own.isdisjoint(o.outputs))
-        return next((use.site for use in uses), None)
+        own = dict.fromkeys(self.operations.values(tensor), 1)
+        rewriting = only_written_to(self.operations.operations, own)  # as by `.double()`, which is no use
+        for operation in self.operations.operations:
+            if any(value in own for value in operation.inputs):
+                written = [value in own or rewriting.get(value, 0) == 1 for value in operation.outputs]
+                if not (written and all(written)):
+                    return operation.site
+        return None
 
     def _node_of(self, tensor: Any) -> int | None:
         if self.graph is None:

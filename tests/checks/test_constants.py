@@ -198,3 +198,30 @@ def test_a_number_that_changes_the_outputs_shape_is_tried_too(ns: Any, twin: str
     (case,) = gradcli.check(windowed(ns, twin), order=1).cases
     assert case.verdict is (Verdict.FAILED if twin == "wrong" else Verdict.PASSED), case
     assert twin != "wrong" or any("width=4 (given: 3)" in note for note in (*case.notes, str(case)))
+
+
+def cumulated(ns: Any, twin: str) -> Any:
+    class Cumulated(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, dim: int = 0) -> Any:
+            ctx.dim = dim
+            return x.cumsum(dim)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            if twin == "raises" and ctx.dim:
+                raise NotImplementedError("the first axis only")
+            dim = 0 if twin == "wrong" else ctx.dim
+            return g.flip(dim).cumsum(dim).flip(dim), None
+
+    return Cumulated
+
+
+@pytest.mark.parametrize("twin", ["right", "wrong", "raises"])
+def test_another_axis_is_tried_too(ns: Any, twin: str) -> None:
+    (case,) = gradcli.check(cumulated(ns, twin), order=1).cases
+    assert case.verdict is (Verdict.FAILED if twin == "wrong" else Verdict.PASSED), case
+    assert twin != "wrong" or "the error appears with dim=1 (given: 0)" in case.findings[0].message
+    assert any("not checked with dim=1 (given: 0), because backward raised" in n for n in case.notes) is (
+        twin == "raises"
+    )

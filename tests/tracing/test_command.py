@@ -212,3 +212,14 @@ def test_the_python_api_gives_the_same_graph(framework):
     assert graph.to_dict()["schema"] == "gradcli.trace/1"
     assert {fate.name for fate in graph.tensors} == {"weight", "bias", "input", "result"}
     assert x.grad is None
+
+
+def test_a_program_that_names_numpy_beside_pytorch_is_traced_on_pytorch(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "seeded.py").write_text(
+        "import numpy as np\nimport torch\n\n\ndef made():\n    return torch.nn.Linear(2, 1)\n\n\n"
+        "def loss():\n    np.random.seed(0)\n    return made().weight.sum()\n"
+    )
+    done = warm.run_for_text(["trace", "seeded.py:loss"], tmp_path, imports="torch")
+    assert done.returncode == 0, done.stderr
+    assert "SumBackward0" in done.stdout

@@ -17,6 +17,8 @@ _COUNTED = frozenset((
 ))  # fmt: skip
 """Last words of names of whole numbers that lay out a tensor, as in num_groups and head_dim: not varied, since forward
 accepts 3 groups for 4 channels without an error, and reads the wrong memory."""
+_AXES = frozenset(("dim", "axis"))
+"""Names of whole numbers that choose an axis, if they are no larger than a tensor has axes; -1 is the last one."""
 _PLACED = frozenset(("stride", "padding", "dilation", "offset", "index", "shape"))
 """Names of whole numbers that may choose a layout: varied only where all outputs keep their shapes."""
 _SEEDS = frozenset(("seed",))
@@ -40,7 +42,12 @@ def is_formula_constant(argument: Argument) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if argument.is_tensor or not number or (name in _SEEDS and not argument.fixed):
         return False
-    return isinstance(value, float) or name.rpartition("_")[2] not in _COUNTED
+    return isinstance(value, float) or name in _AXES or name.rpartition("_")[2] not in _COUNTED
+
+
+def chooses_an_axis(argument: Argument) -> bool:
+    """Whether an argument is a whole number whose name says that it chooses an axis."""
+    return isinstance(argument.value, int) and argument.name.lower() in _AXES
 
 
 def may_lay_out(argument: Argument) -> bool:
@@ -64,6 +71,24 @@ def other_values(value: float) -> tuple[Any, ...]:
         return (0.375, 2.5)
     scaled = (value * _LARGER, value * _SMALLER)
     return tuple(v for v in scaled if math.isfinite(v) and v != value and v not in _NEUTRAL)
+
+
+def other_axes(argument: Argument, arguments: Sequence[Argument]) -> tuple[int, ...] | None:
+    """The other axes of the first tensor for an argument such as `dim`; None for an argument of another name."""
+    if not chooses_an_axis(argument):
+        return None
+    axes = next((each.value.ndim for each in arguments if each.is_tensor and each.value is not None), 0)
+    if not -axes <= argument.value < axes:
+        return ()
+    return tuple(axis for axis in range(axes) if axis != argument.value % axes)
+
+
+def is_ignored_by_some(argument: Argument, arguments: Sequence[Argument]) -> bool:
+    """Whether an index input holds what an argument such as ignore_index marks: with another mark it is no index."""
+    if _IGNORED.fullmatch(argument.name.lower()) is None:
+        return False
+    tensors = [each.value for each in arguments if each.is_tensor and each.value is not None]
+    return any(value.dtype.kind in "iu" and bool((value == argument.value).any()) for value in tensors)
 
 
 def indices_to_ignore(argument: Argument, arguments: Sequence[Argument]) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ what backward itself provides for, is.
 """
 
 import itertools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -77,14 +78,25 @@ def with_value(guess: Guess, index: int, value: object) -> Guess:
 
 
 def other_modes(slots: Sequence[Slot], hints: SourceHints, guess: Guess) -> Iterator[Guess]:
-    """The other value of every flag that was left out, and the other words that forward compares a word with."""
+    """The other value of every flag that was left out, and what forward or backward compares words and numbers with."""
     for index, (slot, choice) in enumerate(zip(slots, guess.skeleton, strict=True)):
         default = slot.parameter.default
         if choice == OMITTED and isinstance(default, bool) and slot.name.lower() not in _RISKY_FLAGS:
             yield with_value(guess, index, not default)
-        if choice == OMITTED and isinstance(default, str):
-            words = hints.words_of(slot.name)
-            yield from (with_value(guess, index, word) for word in words if word != default)
+        if choice == OMITTED and type(default) in (str, int, float):
+            kinds = (str,) if isinstance(default, str) else (int, float)
+            others = [value for value in _compared(slot, hints) if type(value) in kinds and value != default]
+            alike = [float(value) if isinstance(default, float) else value for value in others]
+            yield from (with_value(guess, index, value) for value in alike)
+
+
+def _compared(slot: Slot, hints: SourceHints) -> Sequence[Any]:
+    """What an argument is compared with, the words of its annotation, and those that a reduction usually has."""
+    literal = re.search(r"\bLiteral\[([^\]]*)\]", slot.parameter.annotation or "")
+    annotated = re.findall(r"[\"']([^\"']*)[\"']", literal[1]) if literal else ()
+    words = argument_names.WORDS["reduction"]
+    usual = words if slot.name.lower() == "reduction" and slot.parameter.default in words else ()
+    return tuple(dict.fromkeys((*hints.compared_with(slot.name), *annotated, *usual)))
 
 
 def _first_axis(slots: Sequence[Slot], guess: Guess) -> Iterator[Guess]:
@@ -111,7 +123,7 @@ def _with_constants(trials: Trials, hints: SourceHints, guess: Guess) -> Iterato
 
 def _constants(slot: Slot, hints: SourceHints, position: int) -> Sequence[Any]:
     annotation, word = slot.parameter.annotation or "", slot.name.lower().strip("_")
-    words = hints.words_of(slot.name)
+    words = [value for value in hints.compared_with(slot.name) if isinstance(value, str)]
     if types_named(annotation):
         return (*words, *(annotated_values(word, annotation) or ()))
     if words or slot.suggested or hints.gradient_of(position) is True:

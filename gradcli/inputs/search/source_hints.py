@@ -4,7 +4,8 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
 from gradcli.frozen import dataclass
@@ -29,7 +30,8 @@ _UNBROADCAST = r"sum_to_size|unbroadcast|sum_to_shape|sum_to\("
 class SourceHints:
     """Hints read from source; they order the search and never decide it. Empty where there is no source.
 
-    `conjugated` says that forward conjugates an argument itself, or takes its imaginary part.
+    `conjugated` says that forward conjugates an argument itself, or takes its imaginary part; `names` are forward's
+    global names.
     """
 
     forward: str
@@ -37,6 +39,7 @@ class SourceHints:
     gradients: tuple[bool | None, ...]
     conjugated: bool = False
     sums: tuple[Sum | None, ...] = ()
+    names: Mapping[str, Any] = field(default_factory=dict)
 
     def sum_of(self, position: int) -> Sum | None:
         """The sum of the cotangent that is a factor of this argument's gradient."""
@@ -102,20 +105,30 @@ class SourceHints:
                 found.setdefault(operand.strip(), letters.strip())
         return found
 
-    def words_of(self, name: str) -> tuple[str, ...]:
-        """The strings that forward compares an argument with, as in `reduction == "sum"`."""
-        tree = _tree(self.forward)
+    def compared_with(self, name: str) -> tuple[Any, ...]:
+        """The strings and numbers that forward or backward compares an argument with, or looks up by it.
+
+        As in `reduction == "sum"`, `ctx.kind in (1, 2)`, `match mode` and `{"sum": f, "mean": g}[reduction]`; a global
+        name stands for its value.
+        """
         found: list[ast.expr] = []
-        for node in () if tree is None else ast.walk(tree):
-            if isinstance(node, ast.Compare) and _is_name(node.left, name):
-                found += node.comparators
-            elif isinstance(node, ast.Match) and _is_name(node.subject, name):
-                found += [
-                    each.value for case in node.cases for each in ast.walk(case) if isinstance(each, ast.MatchValue)
-                ]
+        for tree in filter(None, map(_tree, (self.forward, self.backward))):
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Compare) and len(node.comparators) == 1:
+                    sides = node.left, node.comparators[0]
+                    found += [one for one, other in (sides, sides[::-1]) if _stands_for(other, name)]
+                elif isinstance(node, ast.Match) and _stands_for(node.subject, name):
+                    found += [
+                        each.value for case in node.cases for each in ast.walk(case) if isinstance(each, ast.MatchValue)
+                    ]
+                elif isinstance(node, ast.Subscript) and _stands_for(node.slice, name):
+                    found += _keys(node.value)
         parts = [part for each in found for part in (each.elts if isinstance(each, _GROUPS) else [each])]
-        words = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-        return tuple(dict.fromkeys(words))
+        values = [part.value if isinstance(part, ast.Constant) else self._global(part) for part in parts]
+        return tuple(dict.fromkeys(value for value in values if type(value) in (str, int, float)))
+
+    def _global(self, node: ast.expr) -> object:
+        return self.names.get(node.id) if isinstance(node, ast.Name) else None
 
     def index_bonus(self, name: str) -> float:
         """The reduction of the cost of an index tensor for this argument."""
@@ -151,15 +164,25 @@ class SourceHints:
     @property
     def minds_complex(self) -> bool:
         """Whether backward conjugates, or forward an argument, so that complex inputs are part of the contract."""
-        return self.conjugated or re.search(r"conj\b", self.backward) is not None
+        return self.conjugated or re.search(r"conj\b|\.m?H\b|\.adjoint\(", self.backward) is not None
 
     def _bonus(self, name: str, patterns: tuple[str, ...]) -> float:
         escaped = re.escape(name)
         return 1.5 if any(re.search(pattern.format(escaped), self.forward) for pattern in patterns) else 0.0
 
 
-def _is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+def _stands_for(node: ast.expr, name: str) -> bool:
+    """Whether an expression is an argument, or what ctx holds under its name."""
+    return (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.Attribute) and node.attr == name)
+
+
+def _keys(node: ast.expr) -> list[ast.expr]:
+    """The keys of a dict that is written out, as a display or as a call of `dict`."""
+    if isinstance(node, ast.Dict):
+        return [key for key in node.keys if key is not None]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
+        return [ast.Constant(each.arg) for each in node.keywords if each.arg is not None]
+    return []
 
 
 def read_hints(
@@ -173,6 +196,7 @@ def read_hints(
         gradients=_gradients(text, len(names)),
         conjugated=any(re.search(_CONJUGATED.format(re.escape(name)), own) for name in names),
         sums=sums_of(_tree(text), names),
+        names=getattr(inspect.unwrap(forward), "__globals__", {}) if callable(forward) else {},
     )
 
 

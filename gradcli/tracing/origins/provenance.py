@@ -1,6 +1,6 @@
 """Where values came from: the operations from a leaf to a result, and the one at which its gradient was lost."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, final
 
 from gradcli.frozen import dataclass
@@ -69,12 +69,14 @@ class Provenance:
     def _first_losses(self, leaves: Sequence[Any], wanted: set[int], *, certain: bool) -> list[Loss | None]:
         """One pass over all operations; each leaf is a bit in the set of leaves that a value depends on.
 
-        An operation that writes to a leaf, such as its initialisation, does not cut that leaf's own gradient. A call of
+        An operation that writes to a leaf, such as its initialisation, does not cut that leaf's own gradient, nor does
+        one whose results are written to it and used for nothing else, such as the conversion in `.double()`. A call of
         autograd.grad cuts only if its result, had it a graph, would lead gradients to it: a program that uses the
         gradients as numbers, to print them or in an update under no_grad, loses nothing there.
         """
         own = {value: 1 << place for place, leaf in enumerate(leaves) for value in self.log.values(leaf)}
         bits = dict(own)
+        rewriting = only_written_to(self.operations, own) | dict.fromkeys(self.roots, 0)
         found: dict[int, Loss] = {}
         lost = 0
         for operation in self.operations:
@@ -88,7 +90,7 @@ class Provenance:
             written = 0
             for value in operation.outputs:
                 bits[value] = flags | own.get(value, 0)
-                written |= own.get(value, 0)
+                written |= own.get(value, 0) | rewriting.get(value, 0)
             aims = self._followed if operation.name == GRADIENTS else wanted
             leading = [place for place, value in enumerate(operation.outputs) if value in aims]
             ends = not (follows_any(operation, leading) if leading else any(operation.tracked_out))
@@ -100,6 +102,26 @@ class Provenance:
                 lost |= 1 << place
                 new &= new - 1
         return [found.get(place) for place in range(len(leaves))]
+
+
+def only_written_to(operations: Sequence[Operation], own: Mapping[int, int]) -> dict[int, int]:
+    """For each value that is used the leaves that it is written to, if all that is computed from it is.
+
+    Args:
+        operations: all operations, in their order.
+        own: the values that leaves have had, each with the leaves as bits.
+
+    Returns:
+        Leaves as bits, by value.
+    """
+    found: dict[int, int] = {}
+    for operation in reversed(operations):
+        reached = 0
+        for value in operation.outputs:
+            reached |= own.get(value, found.get(value, 0))
+        for value in operation.inputs:
+            found[value] = found.get(value, -1) & reached
+    return found
 
 
 def _sources(operation: Operation) -> Iterator[tuple[int, bool]]:

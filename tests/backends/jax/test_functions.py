@@ -1,5 +1,6 @@
 """JAX's custom derivatives: right ones pass, planted mistakes are named at the right input, the null backend fails."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 jax = pytest.importorskip("jax", reason="the jax backend needs JAX")
 jnp = jax.numpy
 
+import gradcli  # noqa: E402 - after the importorskip
 from gradcli.backends.null_backend import NullBackend  # noqa: E402 - after the importorskip
 from gradcli.backends.registry import backend_for, backend_named  # noqa: E402
 from gradcli.cases import Argument  # noqa: E402
@@ -324,3 +326,18 @@ def test_a_stopped_gradient_in_backward_is_named():
     verdict, found = found_in(stopped, {"x": (3,)}, order=2)
     assert verdict is Verdict.FAILED
     assert {kind for kind, _ in found} <= {FindingKind.NOT_TWICE_DIFFERENTIABLE, FindingKind.WRONG_SECOND_ORDER}
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_what_jax_runs_anew_at_another_constant_is_no_iteration_of_forward(right):
+    @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+    def celu(x, alpha=1.0):
+        return jnp.where(x > 0, x, alpha * jnp.expm1(x / alpha))
+
+    def celu_backward(alpha, x, g):
+        return (g * jnp.where(x > 0, 1.0, jnp.exp(x / (alpha if right else 1.0))),)
+
+    celu.defvjp(lambda x, alpha: (celu(x, alpha), x), celu_backward)
+    (case,) = gradcli.check(celu, {"x": {"shape": [4]}}, order=1, samples=1, shrink=False).cases
+    assert case.verdict is (Verdict.PASSED if right else Verdict.FAILED), case.notes
+    assert not any("iterations" in note for note in case.notes)

@@ -54,7 +54,7 @@ def test_a_number_of_any_other_name_is(backend, ns):
         ("groups_scale", 2, True),
         ("power", 3, True),
         ("num_groups", True, False),
-        ("axis", -1, False),
+        ("axis", -1, True),
         ("offset", 0.0, True),
         ("dilation", 1, True),
         ("seed", 0, False),

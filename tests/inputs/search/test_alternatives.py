@@ -75,8 +75,71 @@ def loud(ns: Any, is_right: bool) -> Any:
     return Loud
 
 
+def averaged(ns: Any, is_right: bool) -> Any:
+    """The words are keys, or the last branch."""
+
+    class Averaged(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, reduction: str = "none") -> Any:
+            ctx.save_for_backward(x)
+            ctx.reduction = reduction
+            y = x * x
+            return {"none": lambda: y, "mean": lambda: y.mean()}.get(reduction, y.sum)()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            if ctx.reduction == "mean":
+                g = g / x.numel()
+            elif ctx.reduction == "sum" and not is_right:
+                g = g / x.shape[0]
+            return g * 2 * x, None
+
+    return Averaged
+
+
+def powered(ns: Any, is_right: bool) -> Any:
+    """A number that is compared with another one."""
+
+    class Powered(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, p: float = 2.0) -> Any:
+            ctx.save_for_backward(x)
+            ctx.p = p
+            return x.abs().sum() if p == 1 else (x.abs() ** p).sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            if ctx.p == 1:
+                return g * (x.sign() if is_right else x), None
+            return g * ctx.p * x.sign() * x.abs() ** (ctx.p - 1), None
+
+    return Powered
+
+
+def applied(ns: Any, is_right: bool) -> Any:
+    """Only backward compares the word."""
+
+    class Applied(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, function: str = "sin") -> Any:
+            ctx.save_for_backward(x)
+            ctx.function = function
+            return getattr(ns, function)(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            if ctx.function == "cos":
+                return (-g if is_right else g) * x.sin(), None
+            return g * x.cos(), None
+
+    return Applied
+
+
 @pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
-@pytest.mark.parametrize("made", [poisson_loss, scaled, loud])
+@pytest.mark.parametrize("made", [poisson_loss, scaled, loud, averaged, powered, applied])
 def test_the_words_that_forward_compares_are_tried(ns: Any, made: Any, is_right: bool) -> None:
     (case,) = gradcli.check(made(ns, is_right), order=1).cases
     assert case.verdict is (Verdict.PASSED if is_right else Verdict.FAILED), case
@@ -87,12 +150,17 @@ def test_the_words_that_forward_compares_are_tried(ns: Any, made: Any, is_right:
     [
         ("def forward(ctx, x, mode):\n    return x if mode == 'a' else 2 * x", ("a",)),
         ("def forward(ctx, x, mode):\n    return x if mode != 'a' or mode in {'b', 'c'} else x", ("a", "b", "c")),
-        ("def forward(ctx, x, mode):\n    return x if x == 'a' or mode == 1 or mode is None else x", ()),
+        ("def forward(ctx, x, mode):\n    return x if x == 'a' or mode == 1 or mode is None else x", (1,)),
+        ("def forward(ctx, x, mode):\n    return {'a': x, 'b': 2 * x}[mode] if 'c' != mode else x", ("a", "b", "c")),
+        (
+            "def forward(ctx, x, mode):\n    return dict(a=x, b=2 * x)[ctx.mode] if ctx.mode != KNOWN else x",
+            ("a", "b", "k"),
+        ),
         ("def forward(ctx, x, mode", ()),
     ],
 )
 def test_words_are_read_from_the_source(source: str, words: tuple[str, ...]) -> None:
-    found = SourceHints(forward=source, backward="", gradients=()).words_of("mode")
+    found = SourceHints(forward=source, backward="", gradients=(), names={"KNOWN": "k"}).compared_with("mode")
     assert sorted(found) == sorted(words)
 
 
