@@ -45,7 +45,8 @@ def alternatives_of(
         _with_constants(trials, hints, guess),
     )
     running = (mode for mode in modes if runs_backward(mode))
-    for candidate in itertools.chain(_candidates(trials, hints, guess, attempted), running):
+    broadcast = filter(runs_backward, _broadcast(trials, guess) if hints.undoes_broadcasting else ())
+    for candidate in itertools.chain(_candidates(trials, hints, guess, attempted), broadcast, running):
         if len(accepted) == MAX_ALTERNATIVES or trials.exhausted:
             break
         if trials.judge(candidate) is None:
@@ -154,8 +155,6 @@ def _candidates(
             yield with_value(guess, index, not choice.value)
     if _takes_complex(hints, guess):
         yield from _complex(guess, attempted)
-    if hints.undoes_broadcasting:
-        yield from _broadcast(trials, guess)
 
 
 def _without(guess: Guess, indices: Sequence[int]) -> Guess:

@@ -106,14 +106,16 @@ def of_another_rank(guess: Guess, slots: Sequence[Slot], message: str) -> Guess 
     """The guess with a tensor of the rank that its gradient has, of sizes that other tensors have.
 
     `torch.diag(upper[:-1], 1)` takes a matrix too, where a vector is meant. Where one of the two shapes lacks axes of
-    the other, or has as many entries, a sum or a rearrangement is wrong: a mistake to be seen.
+    the other, or a gradient was flattened, a sum or a rearrangement is wrong: a mistake to be seen.
     """
     refusal, position = refused_gradient(message), refused_position(message)
     if refusal is None or position is None or position not in guess.shapes:
         return None
     got, wanted = refusal
     others = {size for slot, shape in guess.shapes.items() if slot != position for size in shape}
-    if len(got) == len(wanted) or 1 in got or not others.issuperset(got) or math.prod(got) == math.prod(wanted):
+    if len(got) == len(wanted) or 1 in got or not others.issuperset(got):
+        return None
+    if math.prod(got) == math.prod(wanted) and len(wanted) > 1:
         return None
     if not got or not guess.skeleton[position].is_free or _lacks_axes(got, wanted) or _lacks_axes(wanted, got):
         return None
@@ -251,13 +253,9 @@ class Fitting:
     unifier: Callable[[Skeleton], Unifier]
 
     def as_returned(self, guess: Guess) -> Guess | None:
-        """The guess with an axis as long as backward's gradient has it, where forward and backward agree on that."""
-        fitting = as_returned(guess, str(self.attempted(guess).backward_error))
-        if fitting is None or self.trials.judge(fitting) is not None or self.penalty(fitting) > 0:
-            return None
-        if self.attempted(fitting).backward_error is not None:
-            return None
-        return fitting
+        """The guess with axes as long as backward's gradients have them, where forward and backward agree on that."""
+        fitting = self.changed_by(lambda each, _, message: as_returned(each, message), guess)
+        return None if fitting is None else fitting.guess
 
     def complex(self, guess: Guess) -> Solution | None:
         """The guess with one tensor complex, where backward returns a complex gradient for a real one and fits then."""

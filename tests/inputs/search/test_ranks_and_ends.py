@@ -110,6 +110,43 @@ def delta_rule(ns: Any, wrong: bool) -> Rule:
     return forward, backward
 
 
+def lyapunov(ns: Any, wrong: bool) -> Rule:
+    """A X + X A^T = Q: the flattened Q does for Q."""
+
+    def solved(a: Any, q: Any) -> Any:
+        n = a.shape[0]
+        one = ns.eye(n, dtype=a.dtype)
+        whole = ns.kron(a.contiguous(), one) + ns.kron(one, a.contiguous())
+        return ns.linalg.solve(whole, q.reshape(-1)).reshape(n, n)
+
+    def forward(ctx: Any, a: Any, q: Any) -> Any:
+        x = solved(a, q)
+        ctx.save_for_backward(a, x)
+        return x
+
+    def backward(ctx: Any, g: Any) -> Any:
+        a, x = ctx.saved_tensors
+        y = solved(a.T, g)
+        return -(y @ a if wrong else y @ x.T + y.T @ x), y
+
+    return forward, backward
+
+
+def filtered(ns: Any, wrong: bool) -> Rule:
+    """A filter with three and two coefficients: forward reads no more of longer vectors."""
+
+    def forward(ctx: Any, x: Any, b: Any, a: Any) -> Any:
+        ctx.save_for_backward(x, b, a)
+        return x * ns.outer(b[:3], a[:2]).sum()
+
+    def backward(ctx: Any, g: Any) -> Any:
+        x, b, a = ctx.saved_tensors
+        s, of_b, of_a = (g * x).sum(), b[:3].sum(), a[:2].sum()
+        return g * of_b * of_a, s * (of_b if wrong else of_a) * ns.ones_like(b[:3]), s * of_b * ns.ones_like(a[:2])
+
+    return forward, backward
+
+
 def selective_scan(ns: Any, wrong: bool) -> Rule:
     """`delta[:, t, :, None]` names three axes, also where forward sums over the last axis elsewhere."""
 
@@ -142,7 +179,7 @@ def selective_scan(ns: Any, wrong: bool) -> Rule:
 
 
 @pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
-@pytest.mark.parametrize("rule", [sylvester, tridiagonal, scan, delta_rule, selective_scan])
+@pytest.mark.parametrize("rule", [sylvester, tridiagonal, scan, delta_rule, lyapunov, filtered, selective_scan])
 def test_inputs_that_backward_fits_as_well_are_found(ns: Any, rule: Callable[..., Rule], wrong: bool) -> None:
     forward, backward = rule(ns, wrong)
     target = type(
