@@ -150,6 +150,10 @@ def root_at_zero_times_zero(f):
     return (f.sqrt(x) * 0 + x * 2).sum()  # at zero
 
 
+def power_at_zero(f):
+    return (leaf(f, 0.0, 4.0) ** 0.5).sum()  # power
+
+
 def norm_of_zeros(f):
     x = leaf(f, 0.0, 0.0)
     return (x * x).sum().sqrt()  # norm
@@ -222,6 +226,8 @@ SOURCES_IN_BACKWARD = [
     (overflow_under_a_division, f"exp at {{# under}} {FORWARD}exp(1000) = inf at entry [0], an overflow of float32"),
     (root_at_zero_times_zero, f"SqrtBackward0, {{# at zero}}, {BACKWARD}it received a gradient of 0 at entry [0] and "
      "returned NaN (saved for this entry: result = 0): the derivative is infinite there, and 0·inf is NaN"),
+    (power_at_zero, f"PowBackward0, {{# power}}, {BACKWARD}it received a gradient of 1 at entry [0] and returned Inf "
+     "(saved for this entry: self = 0); keep its operand away from 0"),
     (norm_of_zeros, f"SqrtBackward0, {{# norm}}, {BACKWARD}it received a gradient of 1 and returned "
      "Inf (saved for this entry: result"),
     (where_around_a_root, "SqrtBackward0, {# root}, " + TRAP.format("where", "around")),

@@ -135,7 +135,9 @@ def _of_node(found: NonFinite) -> str:
         return f"{found.name}, {found.site}, made the first NaN or Inf: {came}"
     why = ": the derivative is infinite there, and 0·inf is NaN" if found.incoming == 0 and _is_nan(found) else ""
     advice = _POLES.get(operation, _AWAY_FROM_0 if operation in _POLE_AT_0 else _LOOK)
-    if operation in _OVERFLOWING and found.incoming and not _is_nan(found):
+    if operation == "pow" and ("self", "0") in [(name, value.lstrip("-")) for name, value in found.saved]:
+        advice = _AWAY_FROM_0
+    elif operation in _OVERFLOWING and found.incoming and not _is_nan(found):
         why, advice = ", an overflow", "scale down the loss, or the factor by which the gradient is multiplied here"
     return (
         f"{found.name}{'' if found.site is None else f', {found.site}'}, made the first NaN or Inf, in backward: "

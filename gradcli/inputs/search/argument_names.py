@@ -1,6 +1,7 @@
 """What the names and annotations of parameters usually mean: names order the search for inputs, and never decide it."""
 
 import ast
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,9 +57,7 @@ VECTOR_NAMES = frozenset((
     "bias", "b", "gamma", "beta", "running_mean", "running_var", "mean", "var", "std", "v", "vec", "vector",
     "slope", "offset",
 ))  # fmt: skip
-STATE_NAMES = frozenset((
-    "running_mean", "running_var", "running_std", "moving_mean", "moving_var", "num_batches_tracked",
-))  # fmt: skip
+STATE_NAMES = re.compile(r"(?:running|moving|ema)_\w+|num_batches_tracked")
 COMPANIONS: Mapping[str, frozenset[str]] = {
     "k": frozenset("qv"), "p": frozenset("q"), "s": frozenset("t"), "t": frozenset("s"), "n": frozenset("m"),
 }  # fmt: skip

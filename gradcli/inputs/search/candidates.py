@@ -228,7 +228,7 @@ def _add_tensors(
     costs: _Costs, word: str, name: str, position: int, names: Sequence[str], offset: float, hints: SourceHints,
     annotation: str,
 ) -> None:  # fmt: skip
-    if word in argument_names.STATE_NAMES:
+    if argument_names.STATE_NAMES.fullmatch(word):
         costs.put(offset, Choice(kind="float", rank=1))
         return
     ranks = dict(LATER_RANK_COSTS if position else FIRST_RANK_COSTS)

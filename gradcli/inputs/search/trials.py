@@ -296,7 +296,7 @@ def farthest(searched: Sequence[Trials]) -> Failure | None:
 
 def is_state(name: str) -> bool:
     """Whether an argument holds running statistics: no gradient is meant for them, whatever the mode."""
-    return name.lower().strip("_") in STATE_NAMES
+    return STATE_NAMES.fullmatch(name.lower().strip("_")) is not None
 
 
 def lacked_by_a_constant(error: BaseException | None) -> bool:
