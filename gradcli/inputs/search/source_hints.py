@@ -75,6 +75,9 @@ class SourceHints:
             bonuses[1] = 2.0
         if re.search(rf"(?<!def )\b(?:dot)\([^)]*\b{escaped}\b|\b{escaped}\.dot\(", self.forward):
             bonuses[1] = max(bonuses.get(1, 0.0), 0.5)
+        own = rf"{escaped}\.(?:shape\[(?:-1|0)\]|size\((?:-1|0)\)|numel\(\)|size)"
+        if re.search(rf"reshape\(-1, ?{own}\)\.sum\((?:axis=|dim=)?0", self.backward):
+            bonuses[1] = 2.5  # the gradient is summed over all axes but the last
         return bonuses
 
     def least_rank(self, name: str) -> int:
