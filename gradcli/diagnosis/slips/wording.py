@@ -29,12 +29,13 @@ def sentence_of(slip: Slip, draft: Draft, name: str) -> str:
     elif slip.role is not Role.OTHER:
         what = f"lacks the {'factor' if slip.role is Role.FACTOR else 'term'} `{slip.part}`"
     else:
-        taken = {change.old: change.new for change in slip.changes if isinstance(change.new, ast.AST)}
-        changed = ast.unparse(_exchanged(around, taken))
-        belongs = f"forward's `{changed}`" if slip.borrowed and changed.isidentifier() else f"`{changed}`"
+        has, belongs = f"`{old}`{inside}", f"forward's `{ast.unparse(slip.new)}`"
+        if not (slip.borrowed and isinstance(slip.new, ast.Name)):
+            taken = {change.old: change.new for change in slip.changes if isinstance(change.new, ast.AST)}
+            has, belongs = f"`{ast.unparse(around)}`", f"`{ast.unparse(_exchanged(around, taken))}`"
         return (
-            f"{name}: line {slip.line} has `{ast.unparse(around)}` where {belongs} belongs; with this corrected, "
-            "the returned gradient is right"
+            f"{name}: line {slip.line} has {has} where {belongs} belongs; with this corrected, the returned gradient "
+            "is right"
         )
     return f"{name}: `{old}` {what}{inside} (line {slip.line}); with this corrected, the returned gradient is right"
 
