@@ -22,6 +22,7 @@ _CONVERTED = r"(?<![\w.]){0}\.(?:to|type_as|astype)\(\s*(?!{0}\b)(\w+)(?:\.dtype
 _COMPLEX = r"conj\(|complex|\.imag\b|\.real\b|polar\(|\.angle\("
 _CONJUGATED = r"\b{0}\.(?:conj|imag\b)|\b(?:conj|conjugate|imag|view_as_real)\(\s*{0}\b"
 _REDUCED = r"\.(?:sum|mean|var|std|amax|norm)\((?:dim=|axis=)?[(\[]([\d, ]+)[)\]]"
+_EQUALITIES = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 _GROUPS = (ast.Tuple, ast.List, ast.Set)
 _UNBROADCAST = r"sum_to_size|unbroadcast|sum_to_shape|sum_to\("
 
@@ -117,7 +118,7 @@ class SourceHints:
         found: list[ast.expr] = []
         for tree in filter(None, map(_tree, (self.forward, self.backward))):
             for node in ast.walk(tree):
-                if isinstance(node, ast.Compare) and len(node.comparators) == 1:
+                if isinstance(node, ast.Compare) and isinstance(node.ops[0], _EQUALITIES) and len(node.ops) == 1:
                     sides = node.left, node.comparators[0]
                     found += [one for one, other in (sides, sides[::-1]) if _stands_for(other, name)]
                 elif isinstance(node, ast.Match) and _stands_for(node.subject, name):
