@@ -59,7 +59,7 @@ DOMAINS: Mapping[str, Domain] = {
         Domain(name="triangular", sentence="Lower triangular matrices, diagonal from 1 to 2."),
         Domain(
             name="diagonally-dominant",
-            sentence="Square matrices, not symmetric, whose diagonal, from 1 to 2, exceeds the sum of the other sizes.",
+            sentence="Square, not symmetric: each diagonal entry, 1 to 2, exceeds the sum of |others| in its row.",
         ),
         Domain(name="orthogonal", sentence="Matrices with orthonormal columns, or rows if wide."),
         Domain(

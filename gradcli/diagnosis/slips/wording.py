@@ -29,13 +29,16 @@ def sentence_of(slip: Slip, draft: Draft, name: str) -> str:
     elif slip.role is not Role.OTHER:
         what = f"lacks the {'factor' if slip.role is Role.FACTOR else 'term'} `{slip.part}`"
     else:
-        has, belongs = f"`{old}`{inside}", f"forward's `{ast.unparse(slip.new)}`"
-        if not (slip.borrowed and isinstance(slip.new, ast.Name)):
-            taken = {change.old: change.new for change in slip.changes if isinstance(change.new, ast.AST)}
-            has, belongs = f"`{ast.unparse(around)}`", f"`{ast.unparse(_exchanged(around, taken))}`"
+        shown = ast.unparse(around)
+        if slip.borrowed and isinstance(slip.new, ast.Name):
+            return (
+                f"{name}: `{shown}` in backward (line {slip.line}) should use the value that `{slip.new.id}` has in "
+                f"forward, not `{old}`; with this corrected, the returned gradient is right"
+            )
+        taken = {change.old: change.new for change in slip.changes if isinstance(change.new, ast.AST)}
         return (
-            f"{name}: line {slip.line} has {has} where {belongs} belongs; with this corrected, the returned gradient "
-            "is right"
+            f"{name}: line {slip.line} has `{shown}` where `{ast.unparse(_exchanged(around, taken))}` belongs; with "
+            "this corrected, the returned gradient is right"
         )
     return f"{name}: `{old}` {what}{inside} (line {slip.line}); with this corrected, the returned gradient is right"
 

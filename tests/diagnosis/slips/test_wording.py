@@ -31,4 +31,7 @@ def test_a_name_of_forward_is_said_to_be_forwards(framework, tmp_path):
     file.write_text(SOURCE.format(framework=framework))
     case = gradcli.check(f"{file}:Shifted", order=1, shrink=False).cases[0]
     assert case.verdict is Verdict.FAILED
-    assert "line 15 has `weight` in `w = weight` where forward's `w` belongs" in case.findings[0].message
+    assert (
+        "`w = weight` in backward (line 15) should use the value that `w` has in forward, not `weight`"
+        in case.findings[0].message
+    )
