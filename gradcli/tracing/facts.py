@@ -273,12 +273,13 @@ class Facts:
         if not self._is_awaited(tensor):
             return None
         own = dict.fromkeys(self.operations.values(tensor), 1)
-        rewriting = only_written_to(self.operations.operations, own)  # as by `.double()`, which is no use
-        for operation in self.operations.operations:
-            if any(value in own for value in operation.inputs):
-                written = [value in own or rewriting.get(value, 0) == 1 for value in operation.outputs]
-                if not (written and all(written)):
-                    return operation.site
+        reads = [o for o in self.operations.operations if any(value in own for value in o.inputs)]
+        # A conversion such as `.double()` reads the tensor only to write it again: that is not counted as a use.
+        rewriting = only_written_to(self.operations.operations, own) if reads and len(own) > 1 else {}
+        for operation in reads:
+            written = [value in own or rewriting.get(value, 0) == 1 for value in operation.outputs]
+            if not (written and all(written)):
+                return operation.site
         return None
 
     def _node_of(self, tensor: Any) -> int | None:

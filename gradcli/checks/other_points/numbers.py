@@ -84,7 +84,10 @@ def other_axes(argument: Argument, arguments: Sequence[Argument]) -> tuple[int, 
 
 
 def is_ignored_by_some(argument: Argument, arguments: Sequence[Argument]) -> bool:
-    """Whether an index input holds what an argument such as ignore_index marks: with another mark it is no index."""
+    """Whether an index input contains the value of an argument such as ignore_index, which need not be a valid index.
+
+    With another value of the argument, these entries would be looked up.
+    """
     if _IGNORED.fullmatch(argument.name.lower()) is None:
         return False
     tensors = [each.value for each in arguments if each.is_tensor and each.value is not None]
