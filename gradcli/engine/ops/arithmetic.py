@@ -214,13 +214,13 @@ def sub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
         RuntimeError: one is a tensor of booleans.
     """
     first, second, x, y = both(input, other)
-    for value in (first, second):
-        if isinstance(value, Tensor) and value._data.dtype.kind == "b":
-            raise RuntimeError(TWO_BOOLS if x.dtype.kind == "b" else ONE_BOOL)
-    if not isinstance(first, Tensor) and alpha == 1:
-        return record(RsubBackward1, x - y, (second,))
+    of_numbers = not isinstance(first, Tensor)
+    if (not of_numbers and first._data.dtype.kind == "b") or (
+        isinstance(second, Tensor) and second._data.dtype.kind == "b"
+    ):
+        raise RuntimeError(TWO_BOOLS if x.dtype.kind == "b" else ONE_BOOL)
     if alpha == 1:
-        return record(SubBackward0, x - y, (first, second))
+        return record(RsubBackward1, x - y, (second,)) if of_numbers else record(SubBackward0, x - y, (first, second))
     return record(SubBackward0, x - y * x.dtype.type(alpha), (first, second), alpha=alpha)
 
 

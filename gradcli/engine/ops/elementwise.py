@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -188,20 +187,15 @@ class Atan2Backward0(Node):
         return scaled * x, -scaled * y
 
 
-def _unary(kind: type[Node], function: Callable[[Array], Any], input: Tensor) -> Tensor:
-    array = function(input._data if input._data.dtype.kind in "fc" else floating(input._data))
-    if issubclass(kind, _OfResult):
-        return record(kind, array, (input,), keep=True)
-    return record(kind, array, (input,), (input,))
-
-
 def _elementwise(
     name: str, kind: type[Node], function: Callable[[Array], Any], sentence: str
 ) -> Callable[[Tensor], Tensor]:
     quiet = np.errstate(all="ignore")(function)
+    keep = issubclass(kind, _OfResult)
 
     def operation(input: Tensor) -> Tensor:
-        return _unary(kind, quiet, input)
+        array = quiet(floating(input._data))
+        return record(kind, array, (input,), () if keep else (input,), keep)
 
     operation.__name__ = operation.__qualname__ = name
     operation.__doc__ = sentence
@@ -270,7 +264,7 @@ frac = _elementwise("frac", FracBackward0, _frac, "Return x - trunc(x).")
 def digamma(input: Tensor) -> Tensor:
     """Return psi(x), the derivative of lgamma: -inf at +0, inf at -0, NaN at negative integers."""
     refuse_kinds("digamma", input._data, "c")
-    return _unary(DigammaBackward0, functools.partial(_polygamma_array, 0), input)
+    return record(DigammaBackward0, _polygamma_array(0, floating(input._data)), (input,), (input,))
 
 
 def polygamma(n: int, input: Tensor) -> Tensor:
