@@ -15,7 +15,7 @@ from gradcli.backends.captured_sizes import captured_sizes
 from gradcli.backends.tensor.call_records import OtherCalls
 from gradcli.checks.nondeterminism import VaryingMap
 from gradcli.checks.other_points.calls import disturbing_calls, few_disturbing_calls
-from gradcli.checks.other_points.points import bounds_of_map
+from gradcli.checks.other_points.points import any_given, bounds_of_map
 from gradcli.checks.shared_passes import Together, passed_together
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
@@ -269,6 +269,7 @@ class Situation:
         """The map of `order`, with the domains of its inputs, and the declared nondeterminism as its noise."""
         map_ = subject.derivative_map(order)
         map_.bounds = bounds_of_map(map_, subject.arguments, subject.active)
+        map_.given = any_given(subject)
         varies = self.settings.nondeterminism
         return VaryingMap(map_, varies) if varies else map_
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.backends.base import Subject
 from gradcli.cases import Argument
 from gradcli.frozen import dataclass
 from gradcli.inputs.domains import interval_of, parse_domain
@@ -36,7 +37,9 @@ _NAMED = {
 }
 _ONE = 1e-5
 """Entries whose sum is that close to 1 are taken for probabilities."""
-_KEPT_AS_DRAWN = ("spd", "triangular", "diagonally-dominant", "orthogonal", "one-hot", "indices", "boolean")
+_KEPT_AS_DRAWN = (
+    "spd", "triangular", "diagonally-dominant", "orthogonal", "simplex", "one-hot", "indices", "boolean",
+)  # fmt: skip
 _DRAWN_FREELY = ("normal", "uniform", "positive", "unit", "open-interval", "distinct")
 
 
@@ -172,6 +175,16 @@ def bounds_of_map(
     for block, ends in limited.items():
         low[map_.domain.slices[block]], high[map_.domain.slices[block]] = ends
     return low, high
+
+
+def any_given(subject: Subject) -> bool:
+    """Whether the user gave the values of an active input, or some only make sense together, as probabilities do.
+
+    The parameters of a module do not count.
+    """
+    held = {name for name, _ in subject.info.held}
+    arguments = [subject.arguments[i] for i in subject.active]
+    return any(a.name not in held and (a.domain == "simplex" or not is_drawn(a)) for a in arguments)
 
 
 def _interval(argument: Argument) -> tuple[float, float]:

@@ -22,6 +22,26 @@ def other_points(site: Site) -> Iterator[tuple[str, Vector]]:
         yield (where if bounded is x else f"{where}, within the domains of the inputs"), bounded
 
 
+def paths_away(site: Site) -> Iterator[list[tuple[str, Vector]]]:
+    """Yield two paths for each input, which alone moves along a line, in both directions; nearest point first.
+
+    It moves by half of its magnitude, and by twice as much each time, up to 4 times the largest of all inputs.
+
+    What the values of several inputs must obey, such as the order of two limits, holds longest along such a path.
+    """
+    largest = float(site.scales.max())
+    for block, place in zip(site.map.domain.blocks, site.map.domain.slices, strict=True):
+        step = np.zeros(site.x.size)
+        step[place] = random_direction(site.rng, site.scales[place])
+        own = float(site.scales[place].max())
+        for signed in (step, -step):
+            path, factor = [], 0.5
+            while factor * own <= 4 * largest:
+                path.append((f"other values of {block.name}", _within_bounds(site, site.x + factor * signed)))
+                factor *= 2
+            yield path
+
+
 def _within_bounds(site: Site, x: Vector) -> Vector:
     """The point with every entry outside its interval reflected at its end, or else drawn from it."""
     if site.map.bounds is None:

@@ -152,7 +152,7 @@ class Protocol:
         drowned = [pair for pair in undecided if is_drowned(site, self.outcomes[pair])]
         for pair, other in (look_elsewhere(site, drowned, self.significance) if drowned else {}).items():
             if other.result is not None:
-                self._conclude_elsewhere(pair, other.result, other.where)
+                self._conclude_elsewhere(pair, other.result, other.note)
                 self.silent.pop(pair, None)
                 self.outcomes[pair] = with_large_steps(other.result.site, self.outcomes[pair], self.significance)
 
@@ -293,7 +293,7 @@ class Protocol:
         for pair, other in found.items():
             here = self.silent.pop(pair)
             if other.result is not None:
-                self._conclude_elsewhere(pair, other.result, other.where)
+                self._conclude_elsewhere(pair, other.result, other.note)
             elif other.enough and here.quiet:
                 self.outcomes[pair] = BlockOutcome(
                     input=pair[0],
@@ -307,10 +307,9 @@ class Protocol:
                 note = "the gradient and the derivative are below rounding errors, here and at all other points tried"
                 self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, note)
 
-    def _conclude_elsewhere(self, pair: Pair, result: PairResult, where: str) -> None:
-        self.moved = True
-        self.elsewhere[pair] = result.site
-        self._conclude(pair, result, f"the gradient is zero here; compared at {where} instead")
+    def _conclude_elsewhere(self, pair: Pair, result: PairResult, note: str) -> None:
+        self.moved, self.elsewhere[pair] = True, result.site
+        self._conclude(pair, result, note)
 
     def _elsewhere(self, site: Site, kinked: dict[Pair, PairResult], singular: dict[Pair, BlockOutcome]) -> None:
         """Judge pairs on kinks, with NaN or weak results at a point moved by 1e-3 of the scale, up to three times."""

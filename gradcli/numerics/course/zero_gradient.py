@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.claim import PROJECTIONS
 from gradcli.numerics.claims.compare import Impression
-from gradcli.numerics.claims.other_points import other_points
+from gradcli.numerics.claims.other_points import other_points, paths_away
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.maps.sizes import CERTIFIED, SIGNIFICANT
 from gradcli.numerics.maps.space import Vector
@@ -33,12 +34,24 @@ class Elsewhere:
         where: a description of that point.
         zeros: at how many points both were zero.
         enough: whether these are enough to call the gradient zero everywhere.
+        wrong: a description of a point at which the claim differs, if that is not counted (`look_elsewhere`).
     """
 
     result: PairResult | None
     where: str
     zeros: int
     enough: bool
+    wrong: str | None = None
+
+    @property
+    def note(self) -> str:
+        """A sentence on the point that decides, and on one that is not counted."""
+        note = f"the gradient is zero here; compared at {self.where} instead"
+        if self.wrong is None:
+            return note
+        return (
+            f"{note}; the gradient is wrong at {self.wrong}, which is not counted: forward may not be meant for those"
+        )
 
 
 def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Elsewhere]:
@@ -51,11 +64,48 @@ def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> di
     With a reference, claim and reference are compared at the other points; finite differences are used only where one
     of them is not zero.
 
+    If the user gave values (`VectorMap.given`), forward may not be meant for others, such as a lower limit above the
+    upper one. A claim that differs then counts only if it also differs where claim or derivative first becomes nonzero
+    as one input leaves its values, whichever input that is.
+
     Args:
         site: the given point, where both are zero.
         pairs: the pairs to decide.
         significance: errors below this part of the pair's largest entry do not matter.
     """
+    found = _at_points(site, pairs, significance)
+    if site.map.given:
+        found |= _agreeing_nearby(site, {pair: each for pair, each in found.items() if _differs(each)}, significance)
+    return found
+
+
+def _differs(found: Elsewhere) -> bool:
+    return found.result is not None and found.result.impression is Impression.DIFFERS
+
+
+def _agreeing_nearby(site: Site, wrong: Mapping[Pair, Elsewhere], significance: float) -> dict[Pair, Elsewhere]:
+    """The pairs that agree at the first point of some path away from x where claim or derivative is not zero.
+
+    Args:
+        site: the given point.
+        wrong: the pairs that differ somewhere, and where.
+        significance: as in `look_elsewhere`.
+    """
+    agreeing: dict[Pair, Elsewhere] = {}
+    for path in paths_away(site) if wrong else ():
+        open_ = [pair for pair in wrong if pair not in agreeing]
+        for where, x in path:
+            if not open_:
+                break
+            for pair, result in _compared(site, x, open_, significance)[1].items():
+                open_.remove(pair)
+                if result.impression is Impression.AGREES:
+                    agreeing[pair] = replace(wrong[pair], result=result, where=where, wrong=wrong[pair].where)
+    return agreeing
+
+
+def _at_points(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Elsewhere]:
+    """What other points show for each pair; no more of them are tried than needed."""
     needed = CONFIRMING if site.witness_rows is None else CONFIRMING_WITH_WITNESS
     zeros, answers = dict.fromkeys(pairs, 0), dict.fromkeys(pairs, 0)
     decided: dict[Pair, Elsewhere] = {}
@@ -63,16 +113,10 @@ def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> di
         open_ = [pair for pair in pairs if _is_open(decided.get(pair), answers[pair], zeros[pair], needed)]
         if not open_:
             break
-        still, signal = (
-            _by_witness(site, x, open_, significance)
-            if site.witness_rows is not None
-            else _by_differences(site, x, open_, significance)
-        )
+        still, signal = _compared(site, x, open_, significance)
         for pair in still:
             zeros[pair] += 1
         for pair, result in signal.items():
-            if is_drowned(site, pair, result):
-                continue
             answers[pair] += 1
             before = decided.get(pair)
             if before is None or before.result is None or _tells_more(result, before.result):
@@ -95,6 +139,15 @@ def _tells_more(result: PairResult, before: PairResult) -> bool:
     if result.impression is not before.impression:
         return result.impression is Impression.DIFFERS
     return result.resolution is not None and (before.resolution is None or result.resolution < before.resolution)
+
+
+def _compared(
+    site: Site, x: Vector, pairs: Sequence[Pair], significance: float
+) -> tuple[list[Pair], dict[Pair, PairResult]]:
+    """The pairs that are zero at x, and the results of others that agree, or differ by more than rounding in a tail."""
+    compare = _by_differences if site.witness_rows is None else _by_witness
+    still, results = compare(site, x, pairs, significance)
+    return still, {pair: result for pair, result in results.items() if not is_drowned(site, pair, result)}
 
 
 def _by_witness(

@@ -35,6 +35,8 @@ class VectorMap(ABC):
     has_jvp: bool = False
     bounds: tuple[Vector, Vector] | None = None
     """The ends of the open interval in which each coordinate of x must lie; None if they may have any value."""
+    given: bool = False
+    """Whether the user gave the values of x, or of some inputs: forward may not be meant for other values."""
     below: VectorMap | None = None
     """The map whose gradient this map computes; None at order 1. Its domain is the first part of this one's."""
 
@@ -122,7 +124,7 @@ class CountedMap(VectorMap):
         self.domain = inner.domain
         self.codomain = inner.codomain
         self.has_jvp = inner.has_jvp
-        self.bounds = inner.bounds
+        self.bounds, self.given = inner.bounds, inner.given
         self.below = inner.below
         self.values = 0
         self.vjps = 0

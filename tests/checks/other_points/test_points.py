@@ -37,7 +37,7 @@ def test_every_point_lies_where_its_domain_allows():
         for (changed,) in (arguments for candidates in changes for arguments in candidates):
             assert changed.value.shape == given.value.shape
             assert ((changed.value > low) & (changed.value < high)).all()
-    for domain in ("spd", "triangular", "orthogonal", "one-hot"):
+    for domain in ("spd", "triangular", "orthogonal", "simplex", "one-hot"):
         assert bounds_of(array(np.eye(3) * 2, domain)) is None
 
 
