@@ -136,14 +136,13 @@ def test_shares_change_nothing(alone: Cases, run: Command, limit: str) -> None:
     assert merged == alone
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["pytest", "xdist"])
-def test_pytest_comes_to_the_same_verdicts(
-    alone: Cases, run: Command, folder: Path, limit: str, options: tuple[str, ...]
+def test_pytest_in_two_processes_comes_to_the_same_verdicts(
+    alone: Cases, run: Command, folder: Path, limit: str
 ) -> None:
     (folder / "pyproject.toml").write_text(f"[tool.gradcli]\ntimeout = {limit}\n")
-    plugin = ("-p", "gradcli.pytest_plugin", "-p", "no:cacheprovider", *(("-p", "xdist") if options else ()))
-    path = folder / f"pytest{len(options)}.xml"
-    run(*plugin, *options, "--gradcli", "specs", f"--junit-xml={path}", module="pytest")
+    path = folder / "pytest.xml"
+    plugins = ("-p", "gradcli.pytest_plugin", "-p", "no:cacheprovider", "-p", "xdist")
+    run(*plugins, "-n", "2", "--gradcli", "specs", f"--junit-xml={path}", module="pytest")
     (folder / "pyproject.toml").unlink()
     found = {case.get("name"): len(case) == 0 for case in ElementTree.parse(path).getroot().iter("testcase")}
     assert len(found) == 60

@@ -80,9 +80,7 @@ def test_a_right_operator_passes_whose_forward_is_hidden_from_autodiff(sample):
 def test_planted_errors_fail(sample):
     first = sum(sample.operator.encode()) % len(PLANTS)
     turned = [*PLANTS[first:], *PLANTS[:first]]
-    seen = [p for p in turned if p.order == 1 and visible(sample.function, sample.tensors, p)][:2]
-    assert seen
-    for plant in seen:
-        target = wrapped(sample.function, sample.tensors, plant=plant)
-        report = gradcli.check(target, fresh(sample.tensors), order=1, shrink=False)
-        assert report.verdict is Verdict.FAILED, f"{plant.name}: {report}"
+    plant = next(p for p in turned if p.order == 1 and visible(sample.function, sample.tensors, p))
+    target = wrapped(sample.function, sample.tensors, plant=plant)
+    report = gradcli.check(target, fresh(sample.tensors), order=1, shrink=False)
+    assert report.verdict is Verdict.FAILED, f"{plant.name}: {report}"
