@@ -31,7 +31,8 @@ class _ClaimedAsGiven(VectorMap):
     """The values of forward in 64 bits, with the gradients that backward returns in the inputs' own precision."""
 
     def __init__(self, fine: VectorMap, low: VectorMap) -> None:
-        self.domain, self.codomain, self.bounds = fine.domain, fine.codomain, fine.bounds
+        self.domain, self.codomain = fine.domain, fine.codomain
+        self.bounds, self.given = fine.bounds, fine.given
         self._fine, self._low = fine, low
 
     @property

@@ -16,7 +16,7 @@ class VaryingMap(VectorMap):
     def __init__(self, inner: VectorMap, relative: float) -> None:
         self.domain = inner.domain
         self.codomain = inner.codomain
-        self.bounds = inner.bounds
+        self.bounds, self.given = inner.bounds, inner.given
         self.has_jvp = inner.has_jvp
         self._inner = inner
         self._relative = relative

@@ -68,6 +68,7 @@ DOMAINS: Mapping[str, Domain] = {
             parameters=("low", "high"),
             integral=True,
         ),
+        Domain(name="simplex", sentence="Positive numbers that sum to 1 along the last axis, as probabilities do."),
         Domain(name="one-hot", sentence="A single 1 along the last axis, else 0."),
         Domain(name="boolean", sentence="True and False, both present.", boolean=True),
         Domain(

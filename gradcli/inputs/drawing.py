@@ -109,6 +109,13 @@ def _indices(generator: np.random.Generator, shape: Shape, parameters: Parameter
     return generator.integers(low, high, shape, dtype=np.int64)
 
 
+def _simplex(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
+    if not shape or shape[-1] == 0:
+        raise UsageError(f"domain simplex needs a last axis of at least one class, got shape {list(shape)}")
+    drawn = 0.2 + generator.random(shape)
+    return np.asarray(drawn / drawn.sum(-1, keepdims=True))
+
+
 def _one_hot(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
     if not shape or shape[-1] == 0:
         raise UsageError(f"domain one-hot needs a last axis of at least one class, got shape {list(shape)}")
@@ -170,6 +177,7 @@ DRAWING: Mapping[str, Callable[[np.random.Generator, Shape, Parameters], NDArray
     "diagonally-dominant": _diagonally_dominant,
     "orthogonal": _orthogonal,
     "indices": _indices,
+    "simplex": _simplex,
     "one-hot": _one_hot,
     "boolean": _boolean,
     "literal": _literal,

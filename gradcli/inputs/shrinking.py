@@ -15,6 +15,8 @@ Arguments = tuple[Argument, ...]
 SIMPLE_VALUES = (0.0, 1.0, -1.0, 2.0, 0.5)
 MAX_TRIES = 2000
 MAX_ELEMENTS = 64
+_SUMS = {"d": 1e-12, "D": 1e-12, "f": 1e-6, "F": 1e-6, "e": 1e-2}
+"""By how much a sum of probabilities may be off, by the type of the numbers."""
 _MATRIX_DOMAINS = ("spd", "triangular", "diagonally-dominant", "orthogonal")
 
 
@@ -145,7 +147,7 @@ def _targets(size: int) -> list[int]:
 
 
 def _cut(argument: Argument, size: int, target: int, axis: int | None) -> Argument:
-    """The argument with axes of `size` (or that one axis) cut to `target`; indices are folded into what is left."""
+    """The argument with axes of `size` (or that one axis) cut to `target`; indices and probabilities stay valid."""
     if not _may_be_cut(argument):
         return argument
     array: NDArray[Any] = argument.value
@@ -154,6 +156,8 @@ def _cut(argument: Argument, size: int, target: int, axis: int | None) -> Argume
     cut = array[slices]
     if axis is None and array.dtype.kind in "iu" and _domain_name(argument.domain) == "indices":
         cut = np.where(cut >= target, cut % target, cut) if array.size and array.max() < size else cut
+    if _domain_name(argument.domain) == "simplex" and cut.size and cut.dtype.kind in "fc":
+        cut = cut / cut.sum(-1, keepdims=True)
     return replace(argument, value=np.array(cut, dtype=array.dtype))
 
 
@@ -180,8 +184,17 @@ def _belongs(array: NDArray[Any], domain: str | None) -> bool:
         (array.real > low).all()
         and (array.real < high).all()
         and (name != "distinct" or np.unique(array).size == array.size)
+        and (
+            name != "simplex"
+            or ((array.real > 0).all() and np.abs(array.sum(-1) - 1).max() <= _SUMS.get(array.dtype.char, 1e-12))
+        )
         and (name != "one-hot" or ((array.sum(-1) == 1).all() and np.isin(array, (0, 1)).all()))
     )
+
+
+def _are_probabilities(array: NDArray[Any]) -> bool:
+    apart = np.abs(array.sum(-1) - 1).max(initial=0.0)
+    return bool((array.real > 0).all() and apart <= _SUMS.get(array.dtype.char, 1e-12))
 
 
 def as_code(arguments: Sequence[Argument]) -> tuple[str, ...]:

@@ -106,6 +106,15 @@ def test_orthogonal_has_orthonormal_columns_or_rows(shape):
     assert np.allclose(gram, np.eye(gram.shape[-1]))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+@pytest.mark.parametrize("shape", ["5", "6x4", "2x3x1", "2x50257"])
+def test_simplex_is_positive_and_sums_to_one(shape, dtype):
+    drawn_ = drawn(f"x={shape},domain=simplex,dtype={dtype}")
+    assert np.abs(drawn_.sum(-1) - 1).max() < (1e-6 if dtype == "float32" else 1e-15)
+    assert (drawn_.real > 0).all()
+    assert (drawn_.imag == 0).all()
+
+
 def test_indices_cover_low_up_to_but_not_high():
     values = drawn("i=1000,domain=indices,low=2,high=5")
     assert set(values.tolist()) == {2, 3, 4}
@@ -198,6 +207,7 @@ def test_empty_and_scalar_shapes():
         ("x=3,path=/nowhere/at/all.npz", "cannot be read"),
         ("x=3,domain=literal", "needs value"),
         ("x=0,domain=one-hot", "at least one class"),
+        ("x=0,domain=simplex", "at least one class"),
         ("x=1,value=[1j],dtype=float64", "complex"),
     ],
 )

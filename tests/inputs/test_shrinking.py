@@ -1,6 +1,7 @@
 """A failure shrinks to something small and simple that still fails, in the same way every time."""
 
 import numpy as np
+import pytest
 
 from gradcli.cases import Argument
 from gradcli.inputs.builders import build
@@ -78,6 +79,20 @@ def test_values_stay_inside_their_domain():
     assert (h.sum(-1) == 1).all()
     assert (i >= 0).all()
     assert np.linalg.eigvalsh(s).min() > 0
+
+
+@pytest.mark.parametrize("least", [1, 2, 3])
+def test_probabilities_sum_to_one_at_every_size(least):
+    tried = []
+
+    def still_fails(given):
+        tried.append(given[0].value)
+        return given[0].value.shape[-1] >= least
+
+    (small,) = shrink(arguments("t=3x5,domain=simplex"), still_fails)
+    assert small.value.shape == (1, least)
+    assert all(np.allclose(value.sum(-1), 1, rtol=0, atol=1e-12) for value in tried)
+    assert all((value > 0).all() for value in tried if value.shape[-1] > 1)
 
 
 def test_indices_follow_the_axis_they_point_into():

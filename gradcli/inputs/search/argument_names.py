@@ -34,7 +34,7 @@ REAL_NUMBERS: Mapping[str, Values] = {
 }  # fmt: skip
 PERHAPS_NUMBERS: Mapping[str, Values] = {
     "alpha": (0.7, 2.0), "beta": (0.7, 2.0), "gamma": (0.7, 2.0), "scale": (0.7, 2.0), "sigma": (0.7, 2.0),
-    "s": (0.7,), "t": (0.7,), "c": (2.5,), "mu": (0.3,), "rho": (0.5,), "r": (2, 0.7),
+    "s": (0.7,), "t": (0.7,), "T": (0.7, 2.0), "c": (2.5,), "mu": (0.3,), "rho": (0.5,), "r": (2, 0.7),
 }  # fmt: skip
 FLAGS = frozenset((
     "training", "train", "inplace", "keepdim", "keepdims", "ceil_mode", "align_corners", "causal", "is_causal",
@@ -78,6 +78,12 @@ ANY_CONSTANT: Values = (2.5, 2, -1, 1, 3, True, False, (2, 2), "mean", "sum", No
 _PLAIN = frozenset((
     "int", "float", "complex", "bool", "str", "tuple", "list", "sequence", "size", "dict", "mapping", "callable",
 ))  # fmt: skip
+
+
+def is_layers_parameter(name: str) -> bool:
+    """Whether an argument of this name is probably a parameter of a layer, which is meant to get a gradient."""
+    word = name.lower()
+    return word in PARAMETER_NAMES | VECTOR_NAMES or re.match(r"w(?:\d|_|eight|$)|b(?:\d|_|ias|$)", word) is not None
 
 
 def types_named(annotation: str) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from gradcli.inputs.search.choice import (
     overruled_by,
     summed_away,
 )
-from gradcli.inputs.search.domains import square_domain
+from gradcli.inputs.search.domains import square_domain, with_ordered_limits, with_probabilities
 from gradcli.inputs.search.equal_parts import parts_of
 from gradcli.inputs.search.error_messages import Mentions, refused_gradient
 from gradcli.inputs.search.optional_arguments import OPTIONAL_TRIES, OptionalArguments
@@ -113,8 +113,12 @@ class BestFirstSearch:
         self._budget.allow(POLISHING_TRIES)
         smaller = polished(self._trials, best.guess)
         if smaller != best.guess and self._backward_penalty(smaller) > self._backward_penalty(best.guess):
-            return best
-        return Solution(guess=smaller, state=best.state)
+            smaller = best.guess
+        ordered = with_ordered_limits(self._trials, self._hints, smaller)
+        guess = with_probabilities(self._trials, self._hints, ordered, self.runs_backward)
+        if guess.skeleton != smaller.skeleton:
+            self.overruled = ()  # the target is a tensor after all
+        return replace(best, guess=guess)
 
     def _explore(self) -> None:
         slots = self._trials.slots

@@ -13,7 +13,7 @@ from gradcli.inputs.search.source_hints import SourceHints
 from gradcli.inputs.search.summed_cotangents import Sum
 from gradcli.targets import Parameter
 
-TENSORS = ("float", "index", "mask", "complex", "number-tensor", "fixed-tensor")
+TENSORS = ("float", "label", "index", "mask", "complex", "number-tensor", "fixed-tensor")
 FIRST_RANK_COSTS = {2: 0.0, 3: 1.0, 1: 1.2, 4: 1.6, 0: 3.5}
 LATER_RANK_COSTS = {2: 0.0, 1: 0.4, 3: 1.0, 4: 1.6, 0: 2.0}
 INDEX_RANK_COSTS = {1: 0.0, 2: 0.3, 3: 1.0, 0: 1.2}
@@ -32,8 +32,9 @@ class Choice:
     """What one argument may be.
 
     `kind` is one of `TENSORS`, "value", "fixed-value" or "omitted"; `text` is the value's repr, by which choices are
-    told apart (1, 1.0 and True are equal to Python). A "number-tensor" stands for a constant: of rank 0, without a
-    gradient, and free to change no output, as a number may that backward alone uses.
+    told apart (1, 1.0 and True are equal to Python). A "label" is a real tensor without a gradient. A "number-tensor"
+    stands for a constant: of rank 0, without a gradient, and free to change no output, as a number may that backward
+    alone uses.
     """
 
     kind: str
@@ -185,7 +186,7 @@ def _suggested(word: str, gradient: bool | None, names: Sequence[str]) -> tuple[
             return values, 0.0, offset
     if word in argument_names.PERHAPS_NUMBERS:
         paired = {"gamma", "beta"} <= {name.lower() for name in names}
-        likely = gradient is False or not (paired or word in ("gamma", "beta", "scale", "s", "t", "c"))
+        likely = gradient is False or not (paired or word in ("gamma", "beta", "scale", "s", "t", "T", "c"))
         return argument_names.PERHAPS_NUMBERS[word], 0.1 if likely else 0.3, 0.8 if likely else 0.0
     for pattern, values, offset in argument_names.ENDINGS:
         if re.search(pattern, word):

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
 from gradcli.inputs.search.candidates import Choice, Slot
+from gradcli.inputs.search.domains import limit_of
 from gradcli.inputs.search.source_hints import SourceHints
 from gradcli.inputs.search.summed_cotangents import Sum
 from gradcli.inputs.search.trials import Guess, is_state
@@ -135,11 +136,15 @@ def notes_on(
     for index, (domain, parameters) in sorted(solution.guess.domains.items()):
         if domain != "normal" and not is_state(slots[index].name):
             bounds = "".join(f", {key}={value:g}" for key, value in parameters)
-            because = (
-                "forward calls an operation for matrices of this domain, or rejected normally distributed numbers"
-                if domain in ("spd", "triangular", "diagonally-dominant")
-                else "forward rejected normally distributed numbers"
-            )
+            because = "forward rejected normally distributed numbers"
+            if domain in ("spd", "triangular", "diagonally-dominant"):
+                because = (
+                    f"forward calls an operation for matrices of this domain, or {because.removeprefix('forward ')}"
+                )
+            elif (which := limit_of((domain, parameters))) is not None:
+                because = f"source or names suggest that it is the {which} of two limits"
+            elif domain == "simplex":
+                because = "forward seems to compute a softmax, and the name suggests target probabilities"
             notes.append(f"{slots[index].name} is drawn from domain {domain}{bounds}, because {because}")
     return tuple(notes)
 

@@ -1,11 +1,20 @@
-"""The domains that are tried if forward rejects normally distributed numbers, or returns NaN or infinity for them."""
+"""The domains of inferred inputs: those tried where forward rejects normal numbers, and those that it is meant for.
 
+Forward may run on inputs that it is not meant for: `clamp(x, low, high)` with low above high is another function, and
+`softmax(x) - p` is the gradient of a cross entropy only where p sums to 1.
+"""
+
+import ast
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from gradcli.inputs.search.trials import DomainChoice, Shape
+from gradcli.inputs.search.candidates import Choice
+from gradcli.inputs.search.source_hints import SourceHints, parsed_text
+from gradcli.inputs.search.trials import DomainChoice, Guess, Shape, Trials
 
+Pair = tuple[str, str]
 POSITIVE: DomainChoice = ("positive", ())
 UNIT: DomainChoice = ("unit", ())
 WITHIN_ONE: DomainChoice = ("open-interval", (("lo", -1.0), ("hi", 1.0)))
@@ -17,7 +26,24 @@ DOMINANT: DomainChoice = ("diagonally-dominant", ())
 ORTHOGONAL: DomainChoice = ("orthogonal", ())
 ELEMENTWISE = (POSITIVE, WITHIN_ONE, UNIT, ABOVE_ONE, BELOW_ZERO)
 MATRICES = (SPD, TRIANGULAR, ORTHOGONAL)
+LOWER: DomainChoice = ("open-interval", (("lo", -1.0), ("hi", 0.1)))
+UPPER: DomainChoice = ("open-interval", (("lo", 0.3), ("hi", 1.0)))
+BELOW_ONE: DomainChoice = ("open-interval", (("lo", 0.1), ("hi", 0.9)))
+ORDERED = ((LOWER, UPPER), (BELOW_ONE, ABOVE_ONE))
+"""Domains of two inputs of which one is below the other: the lower one of either sign, then both positive."""
 _MIXED = ((UNIT, POSITIVE), (POSITIVE, WITHIN_ONE), (SPD, POSITIVE), (POSITIVE, UNIT))
+SIMPLEX: DomainChoice = ("simplex", ())
+_PROBABILITIES = re.compile(r"(?:\w+_)?(?:targets?|labels?|probs?|probabilities|y_true)|soft_\w+|teacher")
+_NORMALISED = re.compile(r"softmax|logsumexp")
+_LAST_AXIS = re.compile(r"(?:softmax|logsumexp)\([^()]*-1")
+OTHER_AXIS = re.compile(r"(?:softmax|logsumexp)\([^()]*(?:, ?|=)(?:0|(?:\w+\.)?(?:dim|axis))\s*[,)]")
+_QUANTITIES = frozenset(("x", "z", "input", "inputs", "value", "values", "data", "tensor"))
+_CLAMPS = frozenset(("clamp", "clip", "clamp_", "clip_", "hardtanh"))
+_LARGER = frozenset(("maximum", "max", "fmax"))
+_SMALLER = frozenset(("minimum", "min", "fmin"))
+_LOWEST = ("min", "a_min", "min_val", "min_value")
+_HIGHEST = ("max", "a_max", "max_val", "max_value")
+_WORDS = (("min", "max"), ("minimum", "maximum"), ("low", "high"), ("lower", "upper"), ("lo", "hi"), ("lb", "ub"))
 
 
 def domain_choices(
@@ -36,7 +62,7 @@ def domain_choices(
         for slot in square:
             yield {slot: domain}
     for one, other in itertools.permutations(slots, 2):
-        for first, second in _MIXED:
+        for first, second in (*_MIXED, *ORDERED):
             if first is not SPD or one in square:
                 yield {one: first, other: second}
 
@@ -51,3 +77,155 @@ def square_domain(forward: str) -> DomainChoice | None:
     if "logdet" in called or called >= {"log", "det"}:
         return DOMINANT
     return None
+
+
+def with_ordered_limits(trials: Trials, hints: SourceHints, guess: Guess) -> Guess:
+    """The same inputs with each lower limit drawn from numbers below its upper limit, where forward accepts that."""
+    places = {slot.name: index for index, slot in enumerate(trials.slots)}
+    for low, high in pairs_of(hints.forward, tuple(places)):
+        for domains in ORDERED:
+            chosen = {places[n]: d for n, d in zip((low, high), domains, strict=True) if _is_free(guess, places[n])}
+            if not chosen or not _fits(guess, places[low], LOWER) or not _fits(guess, places[high], UPPER):
+                break
+            ordered = replace(guess, domains={**guess.domains, **chosen})
+            failure = trials.judge(ordered)
+            if failure is None or failure.idle in chosen:  # a limit that no entry reaches is one nevertheless
+                guess = ordered
+                break
+    return guess
+
+
+def with_probabilities(
+    trials: Trials, hints: SourceHints, guess: Guess, runs_backward: Callable[[Guess], bool]
+) -> Guess:
+    """The same inputs with targets as probabilities of the input's shape, where forward computes a softmax.
+
+    A target for which backward returns None requires none; the search took it for class numbers. Probabilities sum to 1
+    along the last axis: nothing changes where the softmax may be along another one.
+    """
+    floats = [slot for slot, choice in enumerate(guess.skeleton) if choice.kind == "float" and guess.shapes[slot]]
+    if not floats or _NORMALISED.search(hints.forward) is None or OTHER_AXIS.search(hints.forward) is not None:
+        return guess
+    shape = guess.shapes[floats[0]]
+    if len(shape) > 2 and _LAST_AXIS.search(hints.forward) is None:
+        return guess
+    for slot, choice in enumerate(guess.skeleton):
+        name = trials.slots[slot].name
+        if slot == floats[0] or choice.kind not in ("float", "index") or not _PROBABILITIES.fullmatch(name.lower()):
+            continue
+        if (
+            hints.index_bonus(name)
+            or hints.compared_with(name)
+            or (choice.kind == "float" and not _is_free(guess, slot))
+        ):
+            continue
+        kind = "label" if hints.gradient_of(slot) is False else "float"
+        skeleton = tuple(
+            Choice(kind=kind, rank=len(shape)) if place == slot else each for place, each in enumerate(guess.skeleton)
+        )
+        changed = replace(
+            guess,
+            skeleton=skeleton,
+            shapes={**guess.shapes, slot: shape},
+            domains={**guess.domains, slot: SIMPLEX},
+        )
+        if trials.judge(changed) is None and runs_backward(changed):
+            guess = changed
+    return guess
+
+
+def limit_of(domain: DomainChoice) -> str | None:
+    """Which limit a domain is for, "lower" or "upper"; None if it may have been chosen for another reason."""
+    return {LOWER: "lower", BELOW_ONE: "lower", UPPER: "upper"}.get(domain)
+
+
+def _is_free(guess: Guess, slot: int) -> bool:
+    """Whether an argument is a real tensor whose entries do not have to form a matrix of some kind."""
+    elementwise = guess.domains.get(slot, ("normal", ()))[0] in ("normal", "positive", "unit", "open-interval")
+    return guess.skeleton[slot].kind == "float" and elementwise
+
+
+def _fits(guess: Guess, slot: int, domain: DomainChoice) -> bool:
+    """Whether an argument is free to be drawn from the domain of a limit, or is a number beyond the other limit."""
+    choice, ends = guess.skeleton[slot], dict(domain[1])
+    if choice.kind == "value" and isinstance(choice.value, int | float):
+        return bool(choice.value <= ends["hi"] if domain == LOWER else choice.value >= ends["lo"])
+    return choice.kind == "omitted" or _is_free(guess, slot)
+
+
+def pairs_of(forward: str, parameters: Sequence[str]) -> list[Pair]:
+    """The pairs of a lower and an upper limit among forward's parameters, from its source and from their names.
+
+    Args:
+        forward: its source.
+        parameters: the names of its arguments.
+    """
+    found: list[tuple[str | None, str | None]] = []
+    tree = parsed_text(forward)
+    if tree is not None:
+        values = {
+            node.targets[0].id: node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                limits = _limits_of_clamp(node, {*values, *parameters})
+                low, high = (_parameter(limit, parameters) for limit in limits)
+                found += [(low, high), _limits_of_extremes(node, values, parameters)]
+    found += [(name, other) for name in parameters for other in parameters if _are_named_limits(name, other)]
+    return list(dict.fromkeys((low, high) for low, high in found if low and high and low != high))
+
+
+def _limits_of_clamp(call: ast.Call, variables: Container[str]) -> tuple[ast.expr | None, ast.expr | None]:
+    """The limits in `torch.clamp(x, low, high)`, `x.clip(low, high)` and the like; None for what is not there."""
+    if _name_of(call.func) not in _CLAMPS:
+        return None, None
+    root = call.func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    is_method = len(call.args) < 3 and (not isinstance(root, ast.Name) or root.id in variables)
+    limits: list[ast.expr | None] = [*(call.args if is_method else call.args[1:]), None, None]
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+    low = next((keywords[name] for name in _LOWEST if name in keywords), limits[0])
+    high = next((keywords[name] for name in _HIGHEST if name in keywords), limits[1])
+    return low, high
+
+
+def _limits_of_extremes(
+    call: ast.Call, values: Mapping[str, ast.expr], parameters: Sequence[str]
+) -> tuple[str | None, str | None]:
+    """The limits in `minimum(maximum(x, low), high)`, or with the two exchanged; the inner result may be a variable."""
+    outer = _name_of(call.func)
+    if outer not in _LARGER | _SMALLER or len(call.args) != 2:
+        return None, None
+    others = _LARGER if outer in _SMALLER else _SMALLER
+    for inner, limit in (call.args, call.args[::-1]):
+        within = values.get(inner.id, inner) if isinstance(inner, ast.Name) else inner
+        if isinstance(within, ast.Call) and _name_of(within.func) in others and len(within.args) == 2:
+            own = _parameter(limit, parameters)
+            inside = [name for each in within.args if (name := _parameter(each, parameters)) is not None]
+            limits = [name for name in inside if name not in _QUANTITIES and (len(inside) > 1 or name != parameters[0])]
+            other = limits[-1] if limits else None
+            return (other, own) if outer in _SMALLER else (own, other)
+    return None, None
+
+
+def _are_named_limits(low: str, high: str) -> bool:
+    """Whether two names are the same but for a word such as "min" in one and "max" in the other."""
+    for lower, upper in _WORDS:
+        pattern = rf"(?<![a-z]){lower}(?![a-z])" if lower != "min" else rf"(?<![a-z])[a-z]?{lower}(?![a-z])"
+        words = re.search(pattern, low.lower())
+        if words is not None and high.lower() == low.lower().replace(lower, upper, 1):
+            return True
+    return False
+
+
+def _name_of(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def _parameter(node: ast.expr | None, parameters: Sequence[str]) -> str | None:
+    return node.id if isinstance(node, ast.Name) and node.id in parameters else None

@@ -116,7 +116,7 @@ class SourceHints:
         name stands for its value.
         """
         found: list[ast.expr] = []
-        for tree in filter(None, map(_tree, (self.forward, self.backward))):
+        for tree in filter(None, map(parsed_text, (self.forward, self.backward))):
             for node in ast.walk(tree):
                 if isinstance(node, ast.Compare) and isinstance(node.ops[0], _EQUALITIES) and len(node.ops) == 1:
                     sides = node.left, node.comparators[0]
@@ -199,7 +199,7 @@ def read_hints(
         backward=text,
         gradients=_gradients(text, len(names)),
         conjugated=any(re.search(_CONJUGATED.format(re.escape(name)), own) for name in names),
-        sums=sums_of(_tree(text), names),
+        sums=sums_of(parsed_text(text), names),
         names=getattr(inspect.unwrap(forward), "__globals__", {}) if callable(forward) else {},
     )
 
@@ -215,10 +215,11 @@ def _source(function: Callable[..., Any] | None) -> str:
 
 def parsed(function: Callable[..., Any] | None) -> ast.Module | None:
     """The syntax tree of a function's source; None if there is no source, or it cannot be parsed alone."""
-    return _tree(_source(function))
+    return parsed_text(_source(function))
 
 
-def _tree(source: str) -> ast.Module | None:
+def parsed_text(source: str) -> ast.Module | None:
+    """The syntax tree of a source; None if it cannot be parsed."""
     try:
         return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
@@ -226,7 +227,7 @@ def _tree(source: str) -> ast.Module | None:
 
 
 def _gradients(backward: str, count: int) -> tuple[bool | None, ...]:
-    tree = _tree(backward)
+    tree = parsed_text(backward)
     if tree is None:
         return (None,) * count
     found: list[bool | None] = [None] * count

@@ -212,7 +212,7 @@ class Trials:
             dtype="complex128" if choice.kind == "complex" else None,
             domain=domain,
             parameters=parameters,
-            requires_grad=False if choice.kind == "number-tensor" or is_state(slot.name) else None,
+            requires_grad=False if choice.kind in ("label", "number-tensor") or is_state(slot.name) else None,
         )
 
     def _argument(self, guess: Guess, index: int, sample: int) -> Argument:

@@ -1,4 +1,4 @@
-"""A domain of the inferred inputs in which the gradient is right, where it is wrong at the numbers drawn."""
+"""A domain of the inputs in which the gradient is right, where it is wrong at the numbers drawn."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -6,6 +6,9 @@ from dataclasses import replace
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument, InputSpec
 from gradcli.inputs.builders import build
+from gradcli.inputs.search.domains import ORDERED, pairs_of
+from gradcli.inputs.search.source_hints import read_hints
+from gradcli.inputs.search.trials import DomainChoice
 from gradcli.results import CheckResult, Evidence, Finding
 from gradcli.runner.outcome.recheck import FailureProof, Recheck
 from gradcli.runner.planning.plan import CheckCase
@@ -58,6 +61,44 @@ def positive_note(
     )
 
 
+def ordered_note(
+    result: CheckResult, case: CheckCase, subject: Subject, finding: Finding, evidence: Sequence[Evidence]
+) -> str | None:
+    """The flags to add if a lower limit is always below the upper one, as it need not be in the inputs tried.
+
+    The arguments and the result are those of `positive_note`; the inputs may also be those whose shapes the user gave.
+    """
+    proof = FailureProof.of(finding, evidence)
+    if not (proof.is_of_values and proof.is_finite):
+        return None
+    recheck = Recheck(subject, proof, case.settings, case.seed)
+    specs = {spec.name: spec for spec in result.inputs if spec.kind == "tensor" and spec.domain == "normal"}
+    names = [parameter.name for parameter in subject.info.parameters]
+
+    def drawn(pair: Sequence[str], domains: Sequence[DomainChoice]) -> tuple[InputSpec, ...]:
+        return tuple(
+            replace(specs[name], domain=domain, parameters=parameters)
+            for name, (domain, parameters) in zip(pair, domains, strict=True)
+        )
+
+    for pair in pairs_of(read_hints(subject.info.forward, None, names).forward, names):
+        if not specs.keys() >= set(pair):
+            continue
+        for domains in ORDERED:
+            chosen = drawn(pair, domains)
+            if not _is_right(recheck, chosen, subject.arguments, result, case):
+                continue
+            # Both positive, in the other order: if the gradient is right there too, the order is not the reason.
+            if not _is_right(recheck, drawn(pair, ORDERED[1][::-1]), subject.arguments, result, case):
+                low, high = pair
+                flags = " ".join(spec.as_flag() for spec in chosen)
+                return (
+                    f"gradcli also tries {low} above {high}; the gradient is right where {low} is below {high}, as far "
+                    f"as this was tried: if that always holds in your program, use {flags}"
+                )
+    return None
+
+
 def _free(specs: Sequence[InputSpec], arguments: Sequence[Argument]) -> tuple[InputSpec, ...]:
     """The inputs that have negative entries, each to be drawn from positive numbers instead."""
     negative = {a.name for a in arguments if a.is_tensor and a.value.dtype.kind == "f" and bool((a.value < 0).any())}
@@ -73,7 +114,7 @@ def _are_positive(chosen: Sequence[InputSpec], arguments: Sequence[Argument]) ->
 def _drawn(
     chosen: Sequence[InputSpec], arguments: Sequence[Argument], result: CheckResult, case: CheckCase
 ) -> Iterator[tuple[Argument, ...]]:
-    """The arguments with the chosen inputs drawn from positive numbers, first with the other inputs as they are."""
+    """The arguments with the chosen inputs drawn from their new domains, first with the other inputs as they are."""
     names = {spec.name for spec in chosen}
     others = tuple(spec for spec in result.inputs if spec.domain == "normal" and spec.name not in names)
     for sample in range(_SAMPLES):

@@ -11,8 +11,8 @@ from gradcli.diagnosis.code.excerpt import excerpt_for
 from gradcli.diagnosis.naming import name_findings
 from gradcli.inputs.shrinking import as_code
 from gradcli.results import CheckResult, Evidence, Finding
-from gradcli.runner.outcome.domains import positive_note
-from gradcli.runner.outcome.notes import doubtful_shapes, not_in_findings
+from gradcli.runner.outcome.domains import ordered_note, positive_note
+from gradcli.runner.outcome.notes import doubtful_shapes, not_in_findings, perhaps_without_gradient
 from gradcli.runner.outcome.reduce import smallest_failing
 from gradcli.runner.planning.plan import CheckCase
 from gradcli.runner.store.failures import failure_of, save
@@ -47,18 +47,22 @@ def explained(
     if not findings:
         return result
     is_inferred = result.inputs_from == InputsFrom.INFERRED.value
-    doubts = doubtful_shapes(result.inputs, findings) if is_inferred else ()
+    doubts = (
+        (*doubtful_shapes(result.inputs, findings), *perhaps_without_gradient(result.inputs, findings))
+        if is_inferred
+        else ()
+    )
     notes = (*doubts, *not_in_findings(result.notes, findings))
     result = replace(result, excerpt=excerpt_for(findings[0]), notes=notes)
     if case.spec.expect.verdict != "passed" or not case.settings.shrink:
         return result
     with watchdog.during("shrinking", optional=True, share=SHRINKING_SECONDS):
         arguments = smallest_failing(subject, findings[0], evidence, case.settings, seed=case.seed)
-        excuse = (
-            positive_note(result, case, subject, findings[0], evidence, arguments)
-            if is_inferred and not watchdog.is_slow
-            else None
-        )
+        excuse = None
+        if not watchdog.is_slow:
+            excuse = ordered_note(result, case, subject, findings[0], evidence)
+        if excuse is None and is_inferred and not watchdog.is_slow:
+            excuse = positive_note(result, case, subject, findings[0], evidence, arguments)
     notes = result.notes if excuse is None else (excuse, *result.notes)
     result = replace(result, smallest=tuple(as_code(arguments)), notes=notes)
     return result if failures is None else _saved(result, case, arguments, findings[0], failures)

@@ -4,10 +4,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gradcli.cases import InputSpec
 from gradcli.findings import FindingKind
+from gradcli.inputs.search.argument_names import is_layers_parameter
 from gradcli.results import Evidence, Finding
 from gradcli.verdict import Verdict
 from gradcli.watchdog.case import Overrun, Watchdog
@@ -78,6 +80,24 @@ def doubtful_shapes(inferred: Sequence[InputSpec], findings: Sequence[Finding]) 
         f"with -i, as in -i {spec.name}=scalar for a single number"
         for spec in inferred
         if spec.name in wrong
+    )
+
+
+def perhaps_without_gradient(inferred: Sequence[InputSpec], findings: Sequence[Finding]) -> tuple[str, ...]:
+    """What to do if an input for which backward returns None needs no gradient."""
+    missing = {
+        finding.input
+        for finding in findings
+        if finding.kind is FindingKind.MISSING_GRADIENT
+        and "backward returns None" in finding.message
+        and "at the position of" not in finding.message
+    }
+    others = [spec for spec in inferred if spec.kind == "tensor" and spec.name not in missing]
+    return tuple(
+        f"if {spec.name} is meant to get no gradient, like labels, say so with "
+        f"{replace(spec, requires_grad=False).as_flag()}"
+        for spec in inferred
+        if others and spec.name in missing and spec.kind == "tensor" and not is_layers_parameter(spec.name)
     )
 
 
