@@ -1,4 +1,4 @@
-"""gradcli's checker passes all rows at orders 1 and 2, all rules at 3, and fails each that is off by a thousandth."""
+"""gradcli's checker passes all rows at orders 1 and 2, a third of the rules at 3, and fails each rule off by 0.1 %."""
 
 from __future__ import annotations
 
@@ -128,7 +128,8 @@ def test_right_rules_pass_and_wrong_ones_fail(row: Operation, monkeypatch: pytes
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         subject = bound(row)
-        for order in ORDERS if row.name in plan() else ORDERS[:2]:  # each rule once at the third
+        third = row.name in plan() and sum(row.name.encode()) % 3 == 0
+        for order in ORDERS if third else ORDERS[:2]:
             found = outcomes(subject, order)
             assert found, f"order {order}: nothing to check"
             assert set(found) == {Outcome.AGREES}, f"order {order}"

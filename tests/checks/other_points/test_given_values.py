@@ -78,7 +78,7 @@ def test_a_right_clamp_between_limits_that_were_given_passes(ns, name, hidden):
 
 
 @pytest.mark.parametrize("limits", [swapped, halved, negated, left_out])
-@pytest.mark.parametrize("name", INSIDE | OUTSIDE)
+@pytest.mark.parametrize("name", ["one pair of limits", "far limits", "below"])
 def test_a_wrong_gradient_of_the_limits_fails(ns, name, limits):
     case = checked(ns, clamp(ns, limits, hidden=False), (INSIDE | OUTSIDE)[name], only=["gradient"])
     assert case.verdict is Verdict.FAILED, str(case)

@@ -110,7 +110,7 @@ class Written:
         self.right, self.wrong = (Clamp, Nested), (Swapped, Scaled)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_right_clamp_passes_and_a_wrong_one_fails(ns, seed):
     written = Written(ns)
     for target in written.right:
