@@ -184,10 +184,7 @@ def _belongs(array: NDArray[Any], domain: str | None) -> bool:
         (array.real > low).all()
         and (array.real < high).all()
         and (name != "distinct" or np.unique(array).size == array.size)
-        and (
-            name != "simplex"
-            or ((array.real > 0).all() and np.abs(array.sum(-1) - 1).max() <= _SUMS.get(array.dtype.char, 1e-12))
-        )
+        and (name != "simplex" or _are_probabilities(array))
         and (name != "one-hot" or ((array.sum(-1) == 1).all() and np.isin(array, (0, 1)).all()))
     )
 

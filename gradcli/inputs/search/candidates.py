@@ -33,8 +33,8 @@ class Choice:
 
     `kind` is one of `TENSORS`, "value", "fixed-value" or "omitted"; `text` is the value's repr, by which choices are
     told apart (1, 1.0 and True are equal to Python). A "label" is a real tensor without a gradient. A "number-tensor"
-    stands for a constant: of rank 0, without a gradient, and free to change no output, as a number may that backward
-    alone uses.
+    is a tensor of rank 0 without a gradient, tried in place of a number. It need not change an output, since it may be
+    used by backward alone.
     """
 
     kind: str

@@ -58,9 +58,7 @@ def explained(
         return result
     with watchdog.during("shrinking", optional=True, share=SHRINKING_SECONDS):
         arguments = smallest_failing(subject, findings[0], evidence, case.settings, seed=case.seed)
-        excuse = None
-        if not watchdog.is_slow:
-            excuse = ordered_note(result, case, subject, findings[0], evidence)
+        excuse = None if watchdog.is_slow else ordered_note(result, case, subject, findings[0], evidence)
         if excuse is None and is_inferred and not watchdog.is_slow:
             excuse = positive_note(result, case, subject, findings[0], evidence, arguments)
     notes = result.notes if excuse is None else (excuse, *result.notes)
