@@ -31,6 +31,8 @@ def paths_away(site: Site) -> Iterator[list[tuple[str, Vector]]]:
     """
     largest = float(site.scales.max())
     for block, place in zip(site.map.domain.blocks, site.map.domain.slices, strict=True):
+        if not block.size:
+            continue
         step = np.zeros(site.x.size)
         step[place] = random_direction(site.rng, site.scales[place])
         own = float(site.scales[place].max())

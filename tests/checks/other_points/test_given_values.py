@@ -114,3 +114,19 @@ def test_where_only_the_drawn_input_has_to_change_a_wrong_gradient_fails(ns, wro
     }
     result = gradcli.check(target, inputs).cases[0]
     assert result.verdict is (Verdict.FAILED if wrong else Verdict.PASSED), str(result)
+
+
+def test_an_empty_input_beside_them_is_passed_over(ns):
+    class Padded(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, nothing):
+            ctx.save_for_backward(x)
+            return x * x + nothing.sum()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 3 * g * x, g.sum() * ns.ones(0, dtype=ns.float64)
+
+    result = checked(ns, Padded, [[0.0, 0.0], []], only=["gradient"])
+    assert result.verdict is Verdict.FAILED, str(result)
