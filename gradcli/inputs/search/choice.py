@@ -142,7 +142,7 @@ def notes_on(
                     f"forward calls an operation for matrices of this domain, or {because.removeprefix('forward ')}"
                 )
             elif (which := limit_of((domain, parameters))) is not None:
-                because = f"source or names suggest that it is the {which} of two limits"
+                because = f"forward's source or its argument names suggest that it is the {which} of two limits"
             elif domain == "simplex":
                 because = "forward seems to compute a softmax, and the name suggests target probabilities"
             notes.append(f"{slots[index].name} is drawn from domain {domain}{bounds}, because {because}")

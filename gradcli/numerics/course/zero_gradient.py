@@ -46,11 +46,13 @@ class Elsewhere:
     @property
     def note(self) -> str:
         """A sentence on the point that decides, and on one that is not counted."""
-        note = f"the gradient is zero here; compared at {self.where} instead"
         if self.wrong is None:
-            return note
+            return f"the gradient is zero here; compared at {self.where} instead"
         return (
-            f"{note}; the gradient is wrong at {self.wrong}, which is not counted: forward may not be meant for those"
+            f"the gradient is zero at your inputs, so they prove little. With {self.where}, and your other inputs "
+            "unchanged, the gradient that backward returns is right. Where all inputs change together "
+            f"({self.wrong}), it is wrong. This does not fail the check, because forward may not be meant for such "
+            "inputs. If your program uses them, run the check on them"
         )
 
 

@@ -93,8 +93,8 @@ def ordered_note(
                 low, high = pair
                 flags = " ".join(spec.as_flag() for spec in chosen)
                 return (
-                    f"gradcli also tries {low} above {high}; the gradient is right where {low} is below {high}, as far "
-                    f"as this was tried: if that always holds in your program, use {flags}"
+                    f"the gradient is wrong where {low} is above {high}, and was right wherever gradcli tried {low} "
+                    f"below {high}: if {low} is always below {high} in your program, rerun with {flags}"
                 )
     return None
 
