@@ -1,7 +1,9 @@
-"""A domain of the inputs in which the gradient is right, where it is wrong at the numbers drawn."""
+"""A domain or a shape of the inputs for which the gradient is right, where it is wrong at the inputs tried."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument, InputSpec
@@ -97,6 +99,37 @@ def ordered_note(
                     f"below {high}: if {low} is always below {high} in your program, rerun with {flags}"
                 )
     return None
+
+
+def summed_note(
+    result: CheckResult, case: CheckCase, subject: Subject, finding: Finding, evidence: Sequence[Evidence]
+) -> str | None:
+    """The flag to add if an inferred input always has the shape that backward returns its gradient in.
+
+    A loss that divides by `weight.sum()` may be meant for a weight of every entry, and forward takes a vector as well.
+    The framework sums the larger gradient of the vector without a word, and that sum need not be its gradient.
+
+    The arguments and the result are those of `positive_note`.
+    """
+    proof = FailureProof.of(finding, evidence)
+    positions = [n for n, argument in enumerate(subject.arguments) if argument.name == finding.input]
+    specs = [spec for spec in result.inputs if spec.name == finding.input and spec.kind == "tensor"]
+    if not (proof.is_of_values and proof.is_finite and positions and specs):
+        return None
+    raw = subject.raw_backward([np.ones(block.shape, block.dtype) for block in subject.codomain.blocks])
+    gradient = raw.gradients[positions[0]] if positions[0] < len(raw.gradients) else None
+    given = np.shape(subject.arguments[positions[0]].value)
+    if gradient is None or gradient.shape is None or not raw.sums_down or gradient.shape == given:
+        return None
+    larger = replace(specs[0], shape=gradient.shape)
+    if not _is_right(Recheck(subject, proof, case.settings, case.seed), (larger,), subject.arguments, result, case):
+        return None
+    returned, own = list(gradient.shape), list(given)
+    return (
+        f"gradcli inferred shape {own} for {finding.input}, and backward returns a gradient of shape {returned} for "
+        f"it; the framework sums that, and the sum is wrong. For {finding.input} of shape {returned} the gradient is "
+        f"right: if it always has that shape in your program, add {larger.as_flag()}"
+    )
 
 
 def _free(specs: Sequence[InputSpec], arguments: Sequence[Argument]) -> tuple[InputSpec, ...]:

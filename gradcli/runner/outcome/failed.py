@@ -11,7 +11,7 @@ from gradcli.diagnosis.code.excerpt import excerpt_for
 from gradcli.diagnosis.naming import name_findings
 from gradcli.inputs.shrinking import as_code
 from gradcli.results import CheckResult, Evidence, Finding
-from gradcli.runner.outcome.domains import ordered_note, positive_note
+from gradcli.runner.outcome.domains import ordered_note, positive_note, summed_note
 from gradcli.runner.outcome.notes import doubtful_shapes, not_in_findings, perhaps_without_gradient
 from gradcli.runner.outcome.reduce import smallest_failing
 from gradcli.runner.planning.plan import CheckCase
@@ -59,6 +59,8 @@ def explained(
     with watchdog.during("shrinking", optional=True, share=SHRINKING_SECONDS):
         arguments = smallest_failing(subject, findings[0], evidence, case.settings, seed=case.seed)
         excuse = None if watchdog.is_slow else ordered_note(result, case, subject, findings[0], evidence)
+        if excuse is None and is_inferred and not watchdog.is_slow:
+            excuse = summed_note(result, case, subject, findings[0], evidence)
         if excuse is None and is_inferred and not watchdog.is_slow:
             excuse = positive_note(result, case, subject, findings[0], evidence, arguments)
     notes = result.notes if excuse is None else (excuse, *result.notes)

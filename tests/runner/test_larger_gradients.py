@@ -1,0 +1,70 @@
+"""A failure says for which shape of an inferred input the gradient is right, where the framework sums a larger one."""
+
+from typing import Any
+
+import pytest
+
+from gradcli.cases import CheckSpec
+from gradcli.inputs.flags import parse_input
+from gradcli.results import CheckResult
+from gradcli.runner.case import check_object
+from gradcli.runner.planning.plan import case_of
+from gradcli.settings import Settings
+from gradcli.verdict import Verdict
+
+
+def checked(target: Any, *flags: str) -> CheckResult:
+    spec = CheckSpec(target="module:Target", inputs=tuple(parse_input(flag) for flag in flags))
+    return check_object(target, case_of(spec, Settings(order=1, samples=1)))
+
+
+def mean_by_weights(ns: Any, factor: float = 1.0) -> Any:
+    class Mean(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, pred: Any, target: Any, weight: Any) -> Any:
+            ctx.save_for_backward(pred, target, weight)
+            return (weight * (pred - target) ** 2).sum() / weight.sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            pred, target, weight = ctx.saved_tensors
+            diff, total = pred - target, weight.sum()
+            loss = (weight * diff**2).sum() / total
+            grad = g * 2 * weight * diff / total
+            return grad, -grad, factor * g * (diff**2 - loss) / total
+
+    return Mean
+
+
+def masked_sum(ns: Any, factor: float = 1.0) -> Any:
+    class Masked(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, mask: Any, weight: Any) -> Any:
+            ctx.save_for_backward(x, mask, weight)
+            return (weight * x * mask).sum() / (weight * weight).sum().sqrt()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, mask, w = ctx.saved_tensors
+            length = (w * w).sum().sqrt()
+            grad = x * mask / length - (w * x * mask).sum() * w / length**3
+            return g * w * mask / length, g * w * x / length, factor * g * grad
+
+    return Masked
+
+
+@pytest.mark.parametrize("make", [mean_by_weights, masked_sum])
+def test_the_shape_is_named_for_which_the_gradient_is_right(ns: Any, make: Any) -> None:
+    result = checked(make(ns))
+    assert result.verdict is Verdict.FAILED
+    assert [f.input for f in result.findings] == ["weight"]
+    assert "-i weight=3x4" in result.notes[0]
+    names = [spec.name for spec in result.inputs]
+    assert checked(make(ns), *(f"{name}=3x4" for name in names)).verdict is Verdict.PASSED
+
+
+@pytest.mark.parametrize("make", [mean_by_weights, masked_sum])
+def test_no_shape_is_named_where_the_gradient_is_wrong_for_that_too(ns: Any, make: Any) -> None:
+    result = checked(make(ns, 1.001))
+    assert result.verdict is Verdict.FAILED
+    assert not any("-i weight=3x4" in note for note in result.notes)
