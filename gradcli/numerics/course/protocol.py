@@ -26,6 +26,7 @@ from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, KinkNote, Outcome, Pair, Verification
 from gradcli.numerics.reference.gap import same_values
 from gradcli.numerics.regularity.isolated_points import certain, wrong_at_this_point
+from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.regularity.kinks import kink_notes
 from gradcli.numerics.regularity.nonfinite import judge_nonfinite
 from gradcli.numerics.sampling.directions import LONG, TRIES, Focus, moved, through
@@ -33,6 +34,8 @@ from gradcli.numerics.screen.fast_path import Beginning
 from gradcli.numerics.screen.pair_result import PairResult, better_known
 from gradcli.numerics.screen.survey import by_differences, survey
 from gradcli.numerics.wording import accepted
+
+NOISY = frozenset({Status.NOISE, Status.STAIRCASE})
 
 CLOSE_BY = "compared at a nearby point instead, with inputs that differ by about a thousandth of their magnitude"
 
@@ -313,6 +316,15 @@ class Protocol:
 
     def _elsewhere(self, site: Site, kinked: dict[Pair, PairResult], singular: dict[Pair, BlockOutcome]) -> None:
         """Judge pairs on kinks, with NaN or weak results at a point moved by 1e-3 of the scale, up to three times."""
+        for pair in list(kinked):
+            outcome = self._doubted(pair, kinked[pair], kinked[pair].note)
+            if outcome.doubt is Doubt.NOISE and NOISY.intersection(kinked[pair].judgement.statuses):
+                wide = with_large_steps(site, outcome, self.significance)
+                if wide.outcome is Outcome.AGREES:
+                    self.outcomes[pair] = wide
+                    del kinked[pair]
+        if not (kinked or singular):
+            return
         self._name_kinks(site, kinked)
         last = dict(kinked)
         pending = {*kinked, *singular}
@@ -368,6 +380,9 @@ class Protocol:
                     self.outcomes[pair] = replace(outcome, special=kink)
 
     def _doubt(self, pair: Pair, result: PairResult, note: str | None) -> None:
+        self.outcomes[pair] = self._doubted(pair, result, note)
+
+    def _doubted(self, pair: Pair, result: PairResult, note: str | None) -> BlockOutcome:
         """Give the outcome of a pair that no point decided; on a kink, claims between the one-sided slopes agree."""
         rows = result.site.rows(pair[1]) & ~result.reading.claimless
         broken = result.reading.broken & rows
@@ -377,16 +392,15 @@ class Protocol:
         judgement = result.judgement
         if broken.any() and settled[rows].all():
             text = "accepted: forward has a kink here and nearby, and the gradient lies between the two slopes"
-            self.outcomes[pair] = BlockOutcome(
+            return BlockOutcome(
                 input=pair[0], output=pair[1], outcome=Outcome.AGREES, resolution=judgement.resolution, note=text
             )
-            return
         if Status.DOMAIN in judgement.statuses or Status.UNRESOLVED in judgement.statuses:
             doubt = Doubt.DOMAIN if Status.DOMAIN in judgement.statuses else Doubt.NOISE
         else:
             doubt = Doubt.KINK if result.impression is Impression.KINKED else Doubt.NOISE
         scale = judgement.scale or 1.0
-        self.outcomes[pair] = BlockOutcome(
+        return BlockOutcome(
             input=pair[0],
             output=pair[1],
             outcome=Outcome.UNDECIDED,
