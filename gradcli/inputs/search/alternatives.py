@@ -44,9 +44,10 @@ def alternatives_of(
         _first_axis(trials.slots, guess),
         _with_constants(trials, hints, guess),
     )
+    ranks = _other_ranks(trials, hints, guess, runs_backward)
     running = (mode for mode in modes if runs_backward(mode))
     broadcast = filter(runs_backward, _broadcast(trials, guess) if hints.undoes_broadcasting else ())
-    for candidate in itertools.chain(_candidates(trials, hints, guess, attempted), broadcast, running):
+    for candidate in itertools.chain(_candidates(trials, hints, guess, attempted), broadcast, running, ranks):
         if len(accepted) == MAX_ALTERNATIVES or trials.exhausted:
             break
         if trials.judge(candidate) is None:
@@ -155,6 +156,31 @@ def _candidates(
             yield with_value(guess, index, not choice.value)
     if _takes_complex(hints, guess):
         yield from _complex(guess, attempted)
+
+
+def _other_ranks(
+    trials: Trials, hints: SourceHints, guess: Guess, runs_backward: Callable[[Guess], bool]
+) -> Iterator[Guess]:
+    """The guess with an axis more or less in a tensor, where the code branches on the number of its axes.
+
+    The axis is a new first one, a new last one, or the first one left out: whichever forward and backward accept first.
+    A variable that is not an argument may stand for any of the tensors.
+    """
+    tested = hints.branches_on_rank
+    arguments = {slot.name for slot in trials.slots}
+    for index, choice in enumerate(guess.skeleton):
+        if choice.kind != "float" or index in guess.domains or not tested:
+            continue
+        if trials.slots[index].name not in tested and tested <= arguments:
+            continue
+        shape = guess.shapes[index]
+        new = next(n for n in itertools.count(2) if all(n not in each for each in guess.shapes.values()))
+        for other in ((new, *shape), (*shape, new), shape[1:]):
+            skeleton = tuple(replace(c, rank=len(other)) if at == index else c for at, c in enumerate(guess.skeleton))
+            candidate = replace(guess, skeleton=skeleton, shapes={**guess.shapes, index: other})
+            if other and trials.judge(candidate) is None and runs_backward(candidate):
+                yield candidate
+                break
 
 
 def _without(guess: Guess, indices: Sequence[int]) -> Guess:

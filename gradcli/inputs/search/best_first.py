@@ -29,6 +29,7 @@ from gradcli.inputs.search.choice import (
     best_score,
     chosen_among,
     cost_of_narrowing,
+    fitting,
     is_degenerate,
     note_on_sums,
     overruled_by,
@@ -41,6 +42,7 @@ from gradcli.inputs.search.optional_arguments import OPTIONAL_TRIES, OptionalArg
 from gradcli.inputs.search.refinement import (
     polished,
     with_labels_for_each_row,
+    with_several_windows,
     with_statistics_of_features,
     without_ignored_ends,
 )
@@ -114,6 +116,9 @@ class BestFirstSearch:
         smaller = polished(self._trials, best.guess)
         if smaller != best.guess and self._backward_penalty(smaller) > self._backward_penalty(best.guess):
             smaller = best.guess
+        smaller = with_several_windows(
+            self._trials, smaller, lambda each: self._backward_penalty(each) <= self._backward_penalty(best.guess)
+        )
         ordered = with_ordered_limits(self._trials, self._hints, smaller)
         guess = with_probabilities(self._trials, self._hints, ordered, self.runs_backward)
         if guess.skeleton != smaller.skeleton:
@@ -201,8 +206,8 @@ class BestFirstSearch:
             guess = without_ignored_ends(self._trials, guess)
         solution = replace(solution, guess=guess)
         penalty = self._backward_penalty(solution.guess)
-        if (fitting := self._fit.as_returned(solution.guess)) is not None:
-            solution, penalty = replace(solution, guess=fitting), 0.0
+        if (returned := self._fit.as_returned(solution.guess)) is not None:
+            solution, penalty = replace(solution, guess=returned), 0.0
         if penalty >= RAISING_BACKWARD and (whole := self._in_equal_parts(solution)) is not None:
             solution, penalty = whole, 0.0
         if penalty >= RAISING_BACKWARD and (whole := self._fit.complex(solution.guess)) is not None:
@@ -224,7 +229,7 @@ class BestFirstSearch:
 
     def _try_as_backward_asks(self) -> None:
         """If backward raises on all inputs found, try inputs in which the sizes named by its error are equal."""
-        if min(each.penalty for each in self._found) < RAISING_BACKWARD:
+        if fitting(self._found):
             return
         for each in list(self._found):
             self._budget.allow(BACKWARD_TRIES)

@@ -239,12 +239,14 @@ def _add_tensors(
         **argument_names.REAL_NUMBERS,
         **argument_names.PERHAPS_NUMBERS,
     }
-    if gradient is True and numberlike and word not in ("gamma", "beta", "alpha", "p", "r", "s", "t", "c", "k", "n"):
+    of_layer = not argument_names.OF_LAYERS.get(word, frozenset()).isdisjoint(name.lower() for name in names)
+    if gradient is True and numberlike and not of_layer and word not in argument_names.NUMBERS_OR_VECTORS:
         ranks[0] = min(ranks[0], 0.3)
     if position and hints.sum_of(position) is Sum.ALL:
         ranks[0] = min(ranks[0], SUMMED_COST)
     alone = not (word == "b" and "a" in names) and not (word == "v" and "k" in names)
-    if (word in argument_names.VECTOR_NAMES or "bias" in word or re.match(r"b(\d$|_)", word)) and alone:
+    vector = of_layer or word in argument_names.VECTOR_NAMES or "bias" in word or re.match(r"b(\d$|_)", word)
+    if vector and alone:
         ranks[1] = min(ranks[1], -0.1)
     if word in argument_names.IMAGE_NAMES:
         ranks[4] = -0.2
@@ -255,6 +257,8 @@ def _add_tensors(
         costs.put(cost + offset + LOW_RANK_COST * (rank < least), Choice(kind="float", rank=rank))
     is_table = hints.is_table(name, names)
     index = UNSURE_INDEX_COST if is_table else _index_cost(word, position, annotation)
+    if gradient is False and any(type(value) is int for value in hints.compared_with(name)):
+        index = min(index, 0.1)
     for rank, cost in (LATER_RANK_COSTS if is_table else INDEX_RANK_COSTS).items():
         low = LOW_RANK_COST * (rank < least)
         costs.put(cost + index - hints.index_bonus(name) + offset + low, Choice(kind="index", rank=rank))

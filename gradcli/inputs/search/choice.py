@@ -55,15 +55,19 @@ class Accepted:
         return self.penalty < RAISING_BACKWARD
 
 
-def chosen_among(found: Sequence[Accepted]) -> Accepted:
-    """The inputs to check with: the likeliest, or if backward fails there, those with the same tensors where it fits.
+def fitting(found: Sequence[Accepted]) -> list[Accepted]:
+    """The inputs that backward fits, of those with the likeliest inputs' tensors.
 
-    A gradient that is refused for a tensor is not avoided by integers or a number in that tensor's place, unless there
-    are no other inputs for which it fits.
+    A gradient that is refused for a tensor is not avoided by integers or a number in that tensor's place.
     """
     likeliest = min(found, key=lambda each: each.plain_score)
-    alike = [each for each in found if each.fits and _differentiable(each) >= _differentiable(likeliest)]
-    usable = [each for each in alike if not each.is_degenerate]
+    return [each for each in found if each.fits and _differentiable(each) >= _differentiable(likeliest)]
+
+
+def chosen_among(found: Sequence[Accepted]) -> Accepted:
+    """The inputs to check with: the likeliest, or if backward fails there, those of the same tensors that it fits."""
+    likeliest = min(found, key=lambda each: each.plain_score)
+    usable = [each for each in fitting(found) if not each.is_degenerate]
     best = usable if usable and not likeliest.fits else found
     return min(best, key=lambda each: each.score)
 

@@ -1,10 +1,15 @@
 """Improvements of inputs that forward accepts: the widest range of indices, and small but distinct sizes."""
 
 import re
+from collections.abc import Callable, Container, Iterator
 from dataclasses import replace
 
+import numpy as np
+
+from gradcli.inputs.search.candidates import OMITTED
 from gradcli.inputs.search.domains import POSITIVE
 from gradcli.inputs.search.trials import Guess, Trials, is_state
+from gradcli.targets import Trial
 
 LARGE_SIZE = 5
 _MORE_LABELS = 1
@@ -70,6 +75,51 @@ def with_statistics_of_features(trials: Trials, guess: Guess) -> Guess:
         domains={**guess.domains, **dict.fromkeys(spreads, POSITIVE)},
     )
     return fitting if states and length and trials.judge(fitting) is None else guess
+
+
+def with_several_windows(trials: Trials, guess: Guess, fits: Callable[[Guess], bool]) -> Guess:
+    """The same inputs with longer axes, where one is as long as a window that forward moves along it.
+
+    A kernel as long as the signal has a single position, and windows of one position never overlap: `=` in the place
+    of `+=` in backward would not show. Where forward takes a longer axis, the outputs grow with the positions.
+
+    Args:
+        trials: runs forward.
+        guess: inputs that forward accepts.
+        fits: whether backward still fits.
+    """
+    base = trials.run(guess, 0)
+    given = [
+        slot.parameter.default if c == OMITTED else c.value
+        for slot, c in zip(trials.slots, guess.skeleton, strict=True)
+    ]
+    numbers = {value for value in given if type(value) is int}
+    for slot, axis, size in _windowed(guess, numbers):
+        for longer in (n for n in (size + 2, size + 3, size + 4, 2 * size) if n not in guess.shapes[slot]):
+            shape = (*guess.shapes[slot][:axis], longer, *guess.shapes[slot][axis + 1 :])
+            candidate = replace(guess, shapes={**guess.shapes, slot: shape})
+            if trials.exhausted or not (trial := trials.run(candidate, 0)).ok:
+                break
+            if _grows(base, trial) and trials.judge(candidate) is None and fits(candidate):
+                return candidate
+    return guess
+
+
+def _windowed(guess: Guess, numbers: Container[int]) -> Iterator[tuple[int, int, int]]:
+    """Each axis of a tensor, with its size, that is as long as an axis of another tensor or as a number given."""
+    real = [slot for slot, choice in enumerate(guess.skeleton) if choice.kind in ("float", "complex")]
+    for slot in (slot for slot in real if slot not in guess.domains):
+        others = {size for other in real if other != slot for size in guess.shapes[other]}
+        for axis, size in enumerate(guess.shapes[slot]):
+            if size > 1 and (size in others or size in numbers):
+                yield slot, axis, size
+
+
+def _grows(before: Trial, after: Trial) -> bool:
+    """Whether the outputs have the same axes, and some of them more entries."""
+    shapes = list(zip(map(np.shape, before.outputs), map(np.shape, after.outputs), strict=False))
+    alike = len(before.outputs) == len(after.outputs) and all(len(one) == len(other) for one, other in shapes)
+    return alike and any(one != other for one, other in shapes)
 
 
 def _widest_indices(trials: Trials, guess: Guess) -> Guess:

@@ -131,6 +131,18 @@ class SourceHints:
         values = [part.value if isinstance(part, ast.Constant) else self._global(part) for part in parts]
         return tuple(dict.fromkeys(value for value in values if type(value) in (str, int, float)))
 
+    @property
+    def branches_on_rank(self) -> frozenset[str]:
+        """The variables on whose number of axes forward or backward branches, other than to raise an exception."""
+        found: set[str] = set()
+        for tree in filter(None, map(parsed_text, (self.forward, self.backward))):
+            for node in ast.walk(tree):
+                if isinstance(node, ast.IfExp) or (
+                    isinstance(node, ast.If) and not isinstance(node.body[0], ast.Raise)
+                ):
+                    found.update(name for each in ast.walk(node.test) if (name := _whose_rank(each)) is not None)
+        return frozenset(found)
+
     def _global(self, node: ast.expr) -> object:
         return self.names.get(node.id) if isinstance(node, ast.Name) else None
 
@@ -178,6 +190,26 @@ class SourceHints:
 def _stands_for(node: ast.expr, name: str) -> bool:
     """Whether an expression is an argument, or what ctx holds under its name."""
     return (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.Attribute) and node.attr == name)
+
+
+def _whose_rank(node: ast.expr | ast.AST) -> str | None:
+    """The variable in `x.dim()`, `x.ndim` and `len(x.shape)`; None for other expressions."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="dim" | "ndimension"), args=[]):
+            return name
+        case ast.Attribute(value=ast.Name(id=name), attr="ndim"):
+            return name
+        case ast.Call(
+            func=ast.Name(id="len"),
+            args=[
+                ast.Attribute(value=ast.Name(id=name), attr="shape")
+                | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="size"))
+            ],
+        ):
+            return name
+        case ast.Call(func=ast.Attribute(attr="ndim"), args=[ast.Name(id=name)]):
+            return name
+    return None
 
 
 def _keys(node: ast.expr) -> list[ast.expr]:

@@ -26,12 +26,11 @@ from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, KinkNote, Outcome, Pair, Verification
 from gradcli.numerics.reference.gap import same_values
 from gradcli.numerics.regularity.isolated_points import certain, wrong_at_this_point
-from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.regularity.kinks import kink_notes
 from gradcli.numerics.regularity.nonfinite import judge_nonfinite
 from gradcli.numerics.sampling.directions import LONG, TRIES, Focus, moved, through
 from gradcli.numerics.screen.fast_path import Beginning
-from gradcli.numerics.screen.pair_result import PairResult, better_known
+from gradcli.numerics.screen.pair_result import PairResult, better_known, undecided_outcome
 from gradcli.numerics.screen.survey import by_differences, survey
 from gradcli.numerics.wording import accepted
 
@@ -129,6 +128,7 @@ class Protocol:
             else:
                 self._conclude(pair, results[pair], None)
         self._check_mixed(site, results)
+        kinked = self._left_by_large_steps(site, kinked)
         if kinked or singular:
             self._elsewhere(site, kinked, singular)
         self._resolve_silence(site)
@@ -202,7 +202,7 @@ class Protocol:
         elif result.impression is Impression.SILENT:
             self.silent[pair] = result
         else:
-            self._doubt(pair, result, note)
+            self.outcomes[pair] = undecided_outcome(pair, result, note)
 
     def _confirmed(self, pair: Pair, result: PairResult) -> Decision:
         """Confirm a difference: by its wrong entries, if a large block has only a few; otherwise along directions."""
@@ -314,17 +314,18 @@ class Protocol:
         self.moved, self.elsewhere[pair] = True, result.site
         self._conclude(pair, result, note)
 
+    def _left_by_large_steps(self, site: Site, weak: Mapping[Pair, PairResult]) -> dict[Pair, PairResult]:
+        """The pairs without those of noisy values that agree over large steps: the noise would be there nearby too."""
+        for pair, result in weak.items():
+            outcome = undecided_outcome(pair, result, result.note)
+            if outcome.doubt is Doubt.NOISE and NOISY.intersection(result.judgement.statuses):
+                outcome = with_large_steps(site, outcome, self.significance)
+                if outcome.outcome is Outcome.AGREES:
+                    self.outcomes[pair] = outcome
+        return {pair: result for pair, result in weak.items() if pair not in self.outcomes}
+
     def _elsewhere(self, site: Site, kinked: dict[Pair, PairResult], singular: dict[Pair, BlockOutcome]) -> None:
         """Judge pairs on kinks, with NaN or weak results at a point moved by 1e-3 of the scale, up to three times."""
-        for pair in list(kinked):
-            outcome = self._doubted(pair, kinked[pair], kinked[pair].note)
-            if outcome.doubt is Doubt.NOISE and NOISY.intersection(kinked[pair].judgement.statuses):
-                wide = with_large_steps(site, outcome, self.significance)
-                if wide.outcome is Outcome.AGREES:
-                    self.outcomes[pair] = wide
-                    del kinked[pair]
-        if not (kinked or singular):
-            return
         self._name_kinks(site, kinked)
         last = dict(kinked)
         pending = {*kinked, *singular}
@@ -354,7 +355,7 @@ class Protocol:
             if pair in singular:
                 self.outcomes[pair] = singular[pair]
             else:
-                self._doubt(pair, last[pair], last[pair].note)
+                self.outcomes[pair] = undecided_outcome(pair, last[pair], last[pair].note)
         self._name_special_points(site, singular)
 
     def _name_kinks(self, site: Site, pending: dict[Pair, PairResult]) -> None:
@@ -378,35 +379,3 @@ class Protocol:
                 here = inside.start <= kink.coordinate < inside.stop and outside.start <= kink.output < outside.stop
                 if here and outcome.outcome is not Outcome.DIFFERS and outcome.special is None:
                     self.outcomes[pair] = replace(outcome, special=kink)
-
-    def _doubt(self, pair: Pair, result: PairResult, note: str | None) -> None:
-        self.outcomes[pair] = self._doubted(pair, result, note)
-
-    def _doubted(self, pair: Pair, result: PairResult, note: str | None) -> BlockOutcome:
-        """Give the outcome of a pair that no point decided; on a kink, claims between the one-sided slopes agree."""
-        rows = result.site.rows(pair[1]) & ~result.reading.claimless
-        broken = result.reading.broken & rows
-        with np.errstate(all="ignore"):
-            fine = result.reading.smooth & (result.reading.error <= result.reading.tolerance)
-        settled = (broken & result.reading.within_slopes()) | fine
-        judgement = result.judgement
-        if broken.any() and settled[rows].all():
-            text = "accepted: forward has a kink here and nearby, and the gradient lies between the two slopes"
-            return BlockOutcome(
-                input=pair[0], output=pair[1], outcome=Outcome.AGREES, resolution=judgement.resolution, note=text
-            )
-        if Status.DOMAIN in judgement.statuses or Status.UNRESOLVED in judgement.statuses:
-            doubt = Doubt.DOMAIN if Status.DOMAIN in judgement.statuses else Doubt.NOISE
-        else:
-            doubt = Doubt.KINK if result.impression is Impression.KINKED else Doubt.NOISE
-        scale = judgement.scale or 1.0
-        return BlockOutcome(
-            input=pair[0],
-            output=pair[1],
-            outcome=Outcome.UNDECIDED,
-            doubt=doubt,
-            max_rel_error=judgement.error / scale,
-            bound=judgement.tolerance / scale,
-            resolution=judgement.resolution,
-            note=note,
-        )

@@ -10,11 +10,11 @@ import numpy as np
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.compare import Decision, Impression, Judgement, Reading
 from gradcli.numerics.claims.site import QuickReading, Site
-from gradcli.numerics.differences.estimate import FAIL_FACTOR
+from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.three_pairs import QUICK_STEP
 from gradcli.numerics.maps.floats import Mask
 from gradcli.numerics.maps.sizes import COMPUTED, MEASURABLE, NOTHING
-from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
+from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, Outcome, Pair
 from gradcli.numerics.reference.gap import Gap
 from gradcli.numerics.sampling.directions import ASIDE, Focus, random_direction, through, within
 
@@ -167,3 +167,33 @@ def better_known(one: PairResult, two: PairResult) -> PairResult:
         return result.impression is Impression.KINKED, np.inf if resolution is None else resolution
 
     return min((one, two), key=key)
+
+
+def undecided_outcome(pair: Pair, result: PairResult, note: str | None) -> BlockOutcome:
+    """The outcome of a pair that no measurement decided; on a kink, claims between the one-sided slopes agree."""
+    rows = result.site.rows(pair[1]) & ~result.reading.claimless
+    broken = result.reading.broken & rows
+    with np.errstate(all="ignore"):
+        fine = result.reading.smooth & (result.reading.error <= result.reading.tolerance)
+    settled = (broken & result.reading.within_slopes()) | fine
+    judgement = result.judgement
+    if broken.any() and settled[rows].all():
+        text = "accepted: forward has a kink here and nearby, and the gradient lies between the two slopes"
+        return BlockOutcome(
+            input=pair[0], output=pair[1], outcome=Outcome.AGREES, resolution=judgement.resolution, note=text
+        )
+    if Status.DOMAIN in judgement.statuses or Status.UNRESOLVED in judgement.statuses:
+        doubt = Doubt.DOMAIN if Status.DOMAIN in judgement.statuses else Doubt.NOISE
+    else:
+        doubt = Doubt.KINK if result.impression is Impression.KINKED else Doubt.NOISE
+    scale = judgement.scale or 1.0
+    return BlockOutcome(
+        input=pair[0],
+        output=pair[1],
+        outcome=Outcome.UNDECIDED,
+        doubt=doubt,
+        max_rel_error=judgement.error / scale,
+        bound=judgement.tolerance / scale,
+        resolution=judgement.resolution,
+        note=note,
+    )
