@@ -1,12 +1,9 @@
 """Improvements of inputs that forward accepts: the widest range of indices, and small but distinct sizes."""
 
 import re
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
-from gradcli.inputs.search.candidates import OMITTED
 from gradcli.inputs.search.domains import POSITIVE
 from gradcli.inputs.search.trials import Guess, Trials, is_state
 from gradcli.targets import Trial
@@ -78,10 +75,10 @@ def with_statistics_of_features(trials: Trials, guess: Guess) -> Guess:
 
 
 def with_several_windows(trials: Trials, guess: Guess, fits: Callable[[Guess], bool]) -> Guess:
-    """The same inputs with longer axes, where one is as long as a window that forward moves along it.
+    """The same inputs with a longer axis, where a window that forward moves along it has a single position.
 
-    A kernel as long as the signal has a single position, and windows of one position never overlap: `=` in the place
-    of `+=` in backward would not show. Where forward takes a longer axis, the outputs grow with the positions.
+    A kernel as long as the signal has one position, and an output axis of one entry. Windows never overlap there: `=`
+    in the place of `+=` in backward would not show.
 
     Args:
         trials: runs forward.
@@ -89,37 +86,25 @@ def with_several_windows(trials: Trials, guess: Guess, fits: Callable[[Guess], b
         fits: whether backward still fits.
     """
     base = trials.run(guess, 0)
-    given = [
-        slot.parameter.default if c == OMITTED else c.value
-        for slot, c in zip(trials.slots, guess.skeleton, strict=True)
-    ]
-    numbers = {value for value in given if type(value) is int}
-    for slot, axis, size in _windowed(guess, numbers):
-        for longer in (n for n in (size + 2, size + 3, size + 4, 2 * size) if n not in guess.shapes[slot]):
-            shape = (*guess.shapes[slot][:axis], longer, *guess.shapes[slot][axis + 1 :])
-            candidate = replace(guess, shapes={**guess.shapes, slot: shape})
-            if trials.exhausted or not (trial := trials.run(candidate, 0)).ok:
-                break
-            if _grows(base, trial) and trials.judge(candidate) is None and fits(candidate):
-                return candidate
+    if not any(1 in output.shape for output in base.outputs):
+        return guess
+    real = [slot for slot, choice in enumerate(guess.skeleton) if choice.kind in ("float", "complex")]
+    for slot in (slot for slot in real if slot not in guess.domains):
+        for axis, size in enumerate(guess.shapes[slot]):
+            for longer in (n for n in (size + 2, size + 3, size + 4, 2 * size) if n not in guess.shapes[slot]):
+                shape = (*guess.shapes[slot][:axis], longer, *guess.shapes[slot][axis + 1 :])
+                candidate = replace(guess, shapes={**guess.shapes, slot: shape})
+                if trials.exhausted or not (trial := trials.run(candidate, 0)).ok:
+                    break
+                if _has_more_positions(base, trial) and trials.judge(candidate) is None and fits(candidate):
+                    return candidate
     return guess
 
 
-def _windowed(guess: Guess, numbers: Container[int]) -> Iterator[tuple[int, int, int]]:
-    """Each axis of a tensor, with its size, that is as long as an axis of another tensor or as a number given."""
-    real = [slot for slot, choice in enumerate(guess.skeleton) if choice.kind in ("float", "complex")]
-    for slot in (slot for slot in real if slot not in guess.domains):
-        others = {size for other in real if other != slot for size in guess.shapes[other]}
-        for axis, size in enumerate(guess.shapes[slot]):
-            if size > 1 and (size in others or size in numbers):
-                yield slot, axis, size
-
-
-def _grows(before: Trial, after: Trial) -> bool:
-    """Whether the outputs have the same axes, and some of them more entries."""
-    shapes = list(zip(map(np.shape, before.outputs), map(np.shape, after.outputs), strict=False))
-    alike = len(before.outputs) == len(after.outputs) and all(len(one) == len(other) for one, other in shapes)
-    return alike and any(one != other for one, other in shapes)
+def _has_more_positions(before: Trial, after: Trial) -> bool:
+    """Whether an axis of an output had one entry before, and has more now."""
+    pairs = [(one.shape, two.shape) for one, two in zip(before.outputs, after.outputs, strict=False)]
+    return any(len(one) == len(two) and any(n == 1 < m for n, m in zip(one, two, strict=True)) for one, two in pairs)
 
 
 def _widest_indices(trials: Trials, guess: Guess) -> Guess:

@@ -137,10 +137,13 @@ class SourceHints:
         found: set[str] = set()
         for tree in filter(None, map(parsed_text, (self.forward, self.backward))):
             for node in ast.walk(tree):
-                if isinstance(node, ast.IfExp) or (
-                    isinstance(node, ast.If) and not isinstance(node.body[0], ast.Raise)
-                ):
-                    found.update(name for each in ast.walk(node.test) if (name := _whose_rank(each)) is not None)
+                if not isinstance(node, ast.If | ast.IfExp):
+                    continue
+                if isinstance(node, ast.If) and isinstance(node.body[0], ast.Raise):
+                    continue
+                called = [each.func for each in ast.walk(node.test) if isinstance(each, ast.Call)]
+                tested = [each for each in ast.walk(node.test) if each not in called]
+                found.update(name for each in tested if (name := _whose_rank(each)) is not None)
         return frozenset(found)
 
     def _global(self, node: ast.expr) -> object:

@@ -13,7 +13,7 @@ from gradcli.cases import Argument, InputSpec
 from gradcli.errors import OverrunError
 from gradcli.frozen import dataclass
 from gradcli.inputs.builders import build
-from gradcli.inputs.search.argument_names import STATE_NAMES
+from gradcli.inputs.search.argument_names import BLANK_NAMES, STATE_NAMES
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import Skeleton, Slot
 from gradcli.targets import TargetInfo, Trial
@@ -171,7 +171,7 @@ class Trials:
                 continue
             argument = self._argument(guess, index, other_sample + sample if other == index else sample)
             if forced and choice.kind == "index" and argument.value.size:
-                argument.value.flat[-1] = guess.high - 1
+                argument.value.flat[-1] = guess.high - 1 + self._first_is_blank(guess)
             found.append(argument)
         return found
 
@@ -203,7 +203,8 @@ class Trials:
             return InputSpec(name=slot.name, kind="value", value=choice.value)
         domain, parameters = guess.domains.get(index, NORMAL)
         if choice.kind == "index":
-            domain, parameters = "indices", (("high", guess.high),)
+            blank = self._first_is_blank(guess)
+            domain, parameters = "indices", (*((("low", 1),) * blank), ("high", guess.high + blank))
         if choice.kind == "mask":
             domain, parameters = "boolean", ()
         return InputSpec(
@@ -214,6 +215,15 @@ class Trials:
             parameters=parameters,
             requires_grad=False if choice.kind in ("label", "number-tensor") or is_state(slot.name) else None,
         )
+
+    def _first_is_blank(self, guess: Guess) -> bool:
+        """Whether class 0 is the blank of a CTC loss, which no label may be."""
+        values = [
+            slot.parameter.default if choice.kind == "omitted" else choice.value
+            for slot, choice in zip(self.slots, guess.skeleton, strict=True)
+            if BLANK_NAMES.fullmatch(slot.name.lower())
+        ]
+        return any(type(value) is int and value == 0 for value in values)
 
     def _argument(self, guess: Guess, index: int, sample: int) -> Argument:
         slot, choice = self.slots[index], guess.skeleton[index]
