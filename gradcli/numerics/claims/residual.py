@@ -8,6 +8,7 @@ be compared with its claim over steps as long as x itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import final
 
 import numpy as np
@@ -188,8 +189,9 @@ def stretch(
         direction: the direction v; t = 1 changes x by about its own magnitude.
         reach: T; all parameters t lie in [-T, T].
         asked: the claimed rows to measure, by default all. The results for other rows are meaningless.
-        longer: the residual on a longer interval along the same direction. Its claimed slopes are used again, without
-            further calls of backward, if their interpolation error is small compared with the width found.
+        longer: the residual on a longer interval along the same direction. Its values of f are used again, and so are
+            its claimed slopes, without further calls of backward, if their interpolation error is small compared with
+            the width found.
         again: the residual of other rows on the same interval, whose values of f are used again.
 
     Returns:
@@ -201,9 +203,10 @@ def stretch(
     """
     if site.map.values >= site.budget:
         raise BudgetExceededError
-    line = Line(site.read, site.x, direction, site.row_values()) if again is None else again.line
+    measured = again or longer
+    line = Line(site.read, site.x, direction, site.row_values()) if measured is None else measured.line
     rows = slice(line.outputs - len(site.claim.forms), line.outputs)
-    nodes = _nodes(site, reach) if again is None else again.nodes
+    nodes = again.nodes if again is not None else _nodes(site, reach, () if longer is None else longer.nodes)
     known = None if longer is None or longer.followed is None else longer.followed.within(reach)
     followed = known or _followed(site, direction, reach, asked)
     found = None if followed is None else _fitted(line, rows, followed, nodes)
@@ -273,10 +276,17 @@ def _followed(site: Site, direction: Vector, reach: float, asked: Mask | None) -
     return Followed(reach=reach, coefficients=coefficients, rest=np.abs(coefficients[-LAST:]).sum(axis=0))
 
 
-def _nodes(site: Site, reach: float) -> Vector:
-    """NODES parameters in [-reach, reach]: equidistant ones, each moved at random by up to 0.3 of their spacing."""
+def _nodes(site: Site, reach: float, known: Iterable[float] = ()) -> Vector:
+    """NODES parameters in [-reach, reach]: one in each of as many equal parts, drawn at random from its middle 60 %.
+
+    In a part that contains one of the parameters `known`, that is taken instead.
+    """
     jitter = 0.3 * site.rng.uniform(-1, 1, NODES)
-    return np.array([on_grid(reach * t) for t in ((2 * np.arange(NODES) + 1 + 2 * jitter) / NODES - 1).tolist()])
+    nodes = [on_grid(reach * t) for t in ((2 * np.arange(NODES) + 1 + 2 * jitter) / NODES - 1).tolist()]
+    for t in known:
+        if abs(t) < reach:
+            nodes[int((t / reach + 1) / 2 * NODES)] = t
+    return np.array(nodes)
 
 
 def _fitted(line: Line, rows: slice, followed: Followed, nodes: Vector) -> Stretch | None:
