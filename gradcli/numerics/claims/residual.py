@@ -149,15 +149,16 @@ class Stretch:
         least = part * float(self.noise[row]) / float(self.line.scale[self.rows][row])
         for curve, taken in ((False, self.values[:, row]), (True, self.left[:, row])):
             steepest = np.argsort(-np.abs(np.diff(taken)))[:TRIES].tolist()
-            if any(self._halved(row, bracket, curve=curve) >= least for bracket in steepest):
+            if any(self._halved(row, bracket, curve=curve, least=least) >= least for bracket in steepest):
                 return True
         return False
 
-    def _halved(self, row: int, bracket: int, *, curve: bool) -> float:
+    def _halved(self, row: int, bracket: int, *, curve: bool, least: float = 0.0) -> float:
         """The change that remains when the interval between two nodes is halved repeatedly towards the larger change.
 
-        With `curve`, the fitted curve is subtracted from the values first. The result is 0 if the change has grown by
-        more than the factor POLE: next to a pole values grow without limit.
+        With `curve`, the fitted curve is subtracted from the values first. An interval with a change below `least` is
+        not halved further. The result is 0 if the change has grown by more than the factor POLE: next to a pole values
+        grow without limit.
         """
 
         def at(t: float) -> float:
@@ -169,7 +170,10 @@ class Stretch:
             return value - float(np.polynomial.chebyshev.chebval(place, self.integral[:, row]) + smooth)
 
         noise = float(self.noise[row]) / float(self.line.scale[self.rows][row])
-        first, *_, last = narrowed(at, *self.nodes[bracket : bracket + 2].tolist())
+        brackets = narrowed(at, *self.nodes[bracket : bracket + 2].tolist())
+        first = last = next(brackets)
+        while last.change >= least and (halved := next(brackets, None)) is not None:
+            last = halved
         return last.change if last.change <= POLE * max(first.change, noise) else 0.0
 
 

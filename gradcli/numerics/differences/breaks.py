@@ -52,8 +52,8 @@ def even_dominates(ladder: Ladder) -> Mask:
 def jump_size(ladder: Ladder, output: int, slope: float, finest: float, discrepancy: float) -> float | None:
     """Find the nearest place where the values leave the line f(x) + slope · t, and the size of the jump there.
 
-    The interval between the last point that lies on the line and the first that does not is halved 30 times. Across a
-    smooth function or a kink the change shrinks with the interval; across a jump it stays.
+    The interval between the last point that lies on the line and the first that does not is halved up to 30 times.
+    Across a smooth function or a kink the change shrinks with the interval; across a jump it stays.
 
     Args:
         ladder: the points evaluated so far; new ones are added to its line.
@@ -77,8 +77,12 @@ def jump_size(ladder: Ladder, output: int, slope: float, finest: float, discrepa
         for sign in (1.0, -1.0):
             if previous is None or not abs(departure(sign * step)) > max(20 * noise, 0.3 * discrepancy * step):
                 continue
-            first, *_, last = narrowed(departure, sign * previous, sign * step)
-            return last.change / max(abs(centre), COMPUTED) if last.change > 0.1 * first.change else None
+            brackets = narrowed(departure, sign * previous, sign * step)
+            first = last = next(brackets)
+            for last in brackets:
+                if last.change <= 0.1 * first.change:
+                    return None
+            return last.change / max(abs(centre), COMPUTED)
         previous = step
     return None
 
