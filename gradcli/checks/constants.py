@@ -1,8 +1,8 @@
 """Number arguments at other values: a constant of 1 or 0 can hide a missing factor or term."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -12,14 +12,12 @@ from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
 from gradcli.checks.other_points.numbers import (
     chooses_an_axis,
-    indices_to_ignore,
-    is_formula_constant,
-    is_ignored_by_some,
     loops_until_satisfied,
     may_lay_out,
-    other_axes,
-    other_values,
+    padding_for,
+    places_windows,
     sets_accuracy,
+    values_to_try,
 )
 from gradcli.checks.variants import variant
 from gradcli.errors import UserCodeError
@@ -41,23 +39,35 @@ class ConstantsCheck(Check):
             return
         given, costly = with_defaults(subject), situation.map_of(subject, 1).is_costly
         for position, argument in enumerate(given):
-            if not is_formula_constant(argument) or (costly and sets_accuracy(argument.name)):
+            if costly and sets_accuracy(argument.name):
                 continue  # what sets an accuracy is always excused: not worth trying where each call is slow
-            if is_ignored_by_some(argument, given):
-                continue
-            axes = other_axes(argument, given)
-            for value in indices_to_ignore(argument, given) or (other_values(argument.value) if axes is None else axes):
-                arguments = list(given)
-                arguments[position] = replace(argument, value=value)
-                other = _accepted(subject, arguments)
-                if other is not None and not (may_lay_out(argument) and _shapes(other) != _shapes(subject)):
-                    yield from self._tried(situation, other, argument, value)
-                    break
+            yield from self._at_other_values(situation, position, given)
 
-    def _tried(self, situation: Situation, other: Subject, argument: Argument, value: object) -> Iterator[Evidence]:
+    def _at_other_values(self, situation: Situation, position: int, given: Sequence[Argument]) -> Iterator[Evidence]:
+        """The evidence at the first other value of one argument that forward accepts.
+
+        A further value is tried for a stride or the like if this one changes nothing or backward refuses it.
+        """
+        subject, argument, is_refused = situation.subject, given[position], False
+        for changes in _changes(position, given):
+            other = _accepted(subject, [replace(a, value=changes.get(n, a.value)) for n, a in enumerate(given)])
+            if other is None or (may_lay_out(argument) and _shapes(other) != _shapes(subject)):
+                continue
+            evidence = list(self._tried(situation, other, argument, _label(changes, given)))
+            if not places_windows(argument):
+                yield from evidence
+                return
+            refuses = all(e.verdict is Verdict.PASSED and e.reference is None for e in evidence)
+            yield from () if refuses and is_refused else evidence
+            is_refused = is_refused or refuses
+            is_wrong = any(e.verdict is Verdict.FAILED for e in evidence)
+            if is_wrong or not (refuses or (len(changes) == 1 and _same_forward(subject, other))):
+                return
+
+    def _tried(self, situation: Situation, other: Subject, argument: Argument, label: str) -> Iterator[Evidence]:
         """The evidence at another value of the argument; a note instead if a wrong gradient is excused there."""
-        label = f"with {argument.name}={value!r} (given: {argument.value!r})"
-        found = list(variant(self, situation, other, label, None, refusals=chooses_an_axis(argument)))
+        refusals = chooses_an_axis(argument) or places_windows(argument)
+        found = list(variant(self, situation, other, label, None, refusals=refusals))
         wrong = [e for e in found if e.verdict is Verdict.FAILED]
         excuse = _excuse(situation.subject, other, argument) if wrong else None
         if excuse is None:
@@ -65,6 +75,28 @@ class ConstantsCheck(Check):
             return
         names = " and ".join(dict.fromkeys(str(e.input) for e in wrong))
         yield self.passed(f"the gradient of {names} is wrong {label}; not counted as a failure, because {excuse}")
+
+
+def _changes(position: int, given: Sequence[Argument]) -> Iterator[dict[int, Any]]:
+    """The values to try for one argument, by position.
+
+    A stride changes nothing if there is one window, and forward refuses a dilation for which the input is too short.
+    They are tried with padding then, which makes room for more windows: larger ones first, since backward may be right
+    for a stride of 1 alone.
+    """
+    argument = given[position]
+    values = values_to_try(argument, given)
+    yield from ({position: value} for value in values)
+    padding = padding_for(argument, given)
+    if padding is not None:
+        for room in values_to_try(given[padding], given):
+            yield from ({position: value, padding: room} for value in reversed(values))
+
+
+def _label(changes: Mapping[int, object], given: Sequence[Argument]) -> str:
+    """What was changed, as messages say it."""
+    parts = [f"{given[n].name}={value!r} (given: {given[n].value!r})" for n, value in changes.items()]
+    return f"with {' and '.join(parts)}"
 
 
 def _excuse(subject: Subject, other: Subject, argument: Argument) -> str | None:

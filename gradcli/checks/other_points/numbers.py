@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument
@@ -19,16 +20,22 @@ _COUNTED = frozenset((
 accepts 3 groups for 4 channels without an error, and reads the wrong memory."""
 _AXES = frozenset(("dim", "axis"))
 """Names of whole numbers that choose an axis, if they are no larger than a tensor has axes; -1 is the last one."""
-_PLACED = frozenset(("stride", "padding", "dilation", "offset", "index", "shape"))
+_PLACED = frozenset(("offset", "index", "shape"))
 """Names of whole numbers that may choose a layout: varied only where all outputs keep their shapes."""
+_PADDING = frozenset(("padding", "pad"))
+_WINDOWS = frozenset(("stride", "dilation")) | _PADDING
+"""Names of whole numbers that place the windows of a convolution or pooling: varied also where shapes change. Backward
+may refuse another value, as one that returns a gradient of another shape then does."""
 _SEEDS = frozenset(("seed",))
 """Names of numbers that choose a sample of random ones: varied only where the user gave them."""
 
 _TOLERANCES = r"eps(?:ilon|abs|rel)?|[afgrx]?tol(?:erance)?|(?:abs|rel)_?tol|accuracy|precision|damping|jitter|nugget"
 _COUNTS = r"(?:max|min|n|num)_?(?:iter(?:s|ations?)?|steps|evals?|fev|nfev|sweeps)|iter(?:s|ations?)|nfev|sweeps"
 _ACCURACY = re.compile(rf"(?:.*_)?(?:{_TOLERANCES}|{_COUNTS})(?:_.*|\d+)?")
-_IGNORED = re.compile(r"ignored?(?:_(?:index|label|id|class|value))?")
+_IGNORED = re.compile(r"ignored?(?:_(?:index|idx|label|id|class|value))?")
 """Names of numbers that mark the entries of an index input which count for nothing, as ignore_index does."""
+_BLANK = re.compile(r"(?:.*_)?blank(?:_(?:index|idx|label|id|class|token|symbol))?")
+"""Names of numbers of a class that no label may be, as the blank of CTC is."""
 _LARGER, _SMALLER = 1.5625, 0.75
 """Exact in binary, no powers of two, and within half to twice, so that a tolerance stays as tight as it was meant."""
 _NEUTRAL = (0, 1, -1)
@@ -43,6 +50,49 @@ def is_formula_constant(argument: Argument) -> bool:
     if argument.is_tensor or not number or (name in _SEEDS and not argument.fixed):
         return False
     return isinstance(value, float) or name in _AXES or name.rpartition("_")[2] not in _COUNTED
+
+
+def values_to_try(argument: Argument, arguments: Sequence[Argument]) -> tuple[Any, ...]:
+    """The other values of an argument that is a number, or is None where a number may be; none if it has to stay.
+
+    Args:
+        argument: one of the arguments.
+        arguments: all of them; those with a default may be left at it.
+    """
+    if argument.value is None:
+        return (1, 2) if argument.name.lower() == "stride" else indices_to_ignore(argument, arguments)
+    if not is_formula_constant(argument) or is_ignored_by_some(argument, arguments):
+        return ()
+    chosen = (other_axes(argument, arguments), unused_classes(argument, arguments), _other_windows(argument))
+    named = next((values for values in chosen if values is not None), None)
+    return indices_to_ignore(argument, arguments) or (other_values(argument.value) if named is None else named)
+
+
+def places_windows(argument: Argument) -> bool:
+    """Whether an argument is a whole number, or None, whose name says that it places the windows of a convolution."""
+    return isinstance(argument.value, int | None) and argument.name.lower() in _WINDOWS
+
+
+def _other_windows(argument: Argument) -> tuple[int, ...] | None:
+    """Other values for a stride, padding or dilation; None for an argument of another name.
+
+    At a stride of 1 windows overlap, so that backward has to add up what they give to one entry. A padding of 1 is
+    accepted where 2 crops too much.
+    """
+    if not places_windows(argument):
+        return None
+    value = argument.value
+    if argument.name.lower() == "stride" and value > 1:
+        return (1, value + 1)
+    return (*other_values(value), 1) if value == 0 else other_values(value)
+
+
+def padding_for(argument: Argument, arguments: Sequence[Argument]) -> int | None:
+    """The position of the padding that makes room for more windows; None for an argument that is no stride or such."""
+    if not places_windows(argument) or argument.name.lower() in _PADDING:
+        return None
+    whole = (n for n, each in enumerate(arguments) if type(each.value) is int and each.name.lower() in _PADDING)
+    return next(whole, None)
 
 
 def chooses_an_axis(argument: Argument) -> bool:
@@ -90,8 +140,7 @@ def is_ignored_by_some(argument: Argument, arguments: Sequence[Argument]) -> boo
     """
     if _IGNORED.fullmatch(argument.name.lower()) is None:
         return False
-    tensors = [each.value for each in arguments if each.is_tensor and each.value is not None]
-    return any(value.dtype.kind in "iu" and bool((value == argument.value).any()) for value in tensors)
+    return any(bool((value == argument.value).any()) for value in _index_inputs(arguments))
 
 
 def indices_to_ignore(argument: Argument, arguments: Sequence[Argument]) -> tuple[int, ...]:
@@ -99,17 +148,42 @@ def indices_to_ignore(argument: Argument, arguments: Sequence[Argument]) -> tupl
 
     Of each index input that holds different indices, the two rarest ones; none for an argument of another name.
     """
-    if not isinstance(argument.value, int) or _IGNORED.fullmatch(argument.name.lower()) is None:
+    if not isinstance(argument.value, int | None) or _IGNORED.fullmatch(argument.name.lower()) is None:
         return ()
     found: list[int] = []
-    for each in (a.value for a in arguments if a.is_tensor and a.value is not None and a.value.dtype.kind in "iu"):
+    for each in _index_inputs(arguments):
         indices, counts = np.unique(each, return_counts=True)
         if indices.size > 1:
             found += indices[np.argsort(counts, kind="stable")[:2]].tolist()
     return tuple(n for n in found if n != argument.value)
 
 
-def loops_until_satisfied(subject: Subject, other: Subject, value: float) -> bool:
+def unused_classes(argument: Argument, arguments: Sequence[Argument]) -> tuple[int, ...] | None:
+    """The classes that an argument such as the blank of CTC may be instead: no index input, or list, contains them.
+
+    All are below the largest index of each of these inputs, so that they are classes. None for an argument of another
+    name, and without index inputs. If one contains the blank itself, there are none: the entries would become labels.
+    """
+    if not isinstance(argument.value, int) or _BLANK.fullmatch(argument.name.lower()) is None:
+        return None
+    lists = [a.value for a in arguments if isinstance(a.value, list | tuple) and all(type(n) is int for n in a.value)]
+    inputs = [value for value in (*_index_inputs(arguments), *map(np.asarray, lists)) if value.size]
+    if not inputs:
+        return None
+    used = set(np.concatenate([value.ravel() for value in inputs]).tolist())
+    if argument.value in used:
+        return ()
+    classes = range(min(int(value.max()) for value in inputs))
+    return tuple(n for n in classes if n != argument.value and n not in used)
+
+
+def _index_inputs(arguments: Sequence[Argument]) -> list[NDArray[Any]]:
+    """The values of inputs of whole numbers."""
+    tensors = [each.value for each in arguments if each.is_tensor and each.value is not None]
+    return [value for value in tensors if value.dtype.kind in "iu"]
+
+
+def loops_until_satisfied(subject: Subject, other: Subject, value: float | None) -> bool:
     """Whether a number decides how many steps an iteration of forward takes, rather than what it computes.
 
     Args:
