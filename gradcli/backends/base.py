@@ -43,8 +43,8 @@ class RawGradient:
 class RawBackward:
     """A direct call of the user's backward, around the framework: what it returned, raised and changed in place.
 
-    `container` names what was returned where the framework insists on a tuple, `nested_unlike` the argument whose
-    gradient is nested in another way; `sums_down` says whether the framework sums a larger gradient down to its input.
+    `container` names what was returned where a tuple belongs, `advice` what else may be meant, `nested_unlike` the
+    argument whose gradient is nested in another way; `sums_down` says whether the framework sums larger gradients down.
     """
 
     gradients: tuple[RawGradient, ...] = ()
@@ -54,6 +54,7 @@ class RawBackward:
     changed_saved: tuple[int, ...] = ()
     available: bool = True
     container: str | None = None
+    advice: str | None = None
     nested_unlike: str | None = None
     sums_down: bool = True
 
@@ -252,8 +253,7 @@ class Subject(Counted):
     def session(self, *, lazy: bool = False) -> AbstractContextManager[Session]:
         """A context for many calls: random generators are restored once, at its end.
 
-        A `lazy` session does not seed them before each call; whoever opens it has to run again what drew random
-        numbers (`Session.attempts`).
+        A `lazy` one does not seed them before each call: its user runs again what drew numbers (`Session.attempts`).
         """
 
     @abstractmethod

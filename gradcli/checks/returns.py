@@ -58,7 +58,8 @@ class ReturnsCheck(Check):
         if raw.container is not None:
             yield self.failed(
                 FindingKind.WRONG_ARITY,
-                f"backward returns {raw.container} where {_wanted(situation)} is expected",
+                f"backward returns {raw.container} where {_wanted(situation)} is expected"
+                f"{'' if raw.advice is None else f'; {raw.advice}'}",
             )
             return
         expected, got = len(situation.subject.arguments), len(raw.gradients)

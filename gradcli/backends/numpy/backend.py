@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gradcli.backends.arrays.subject import ArrayMap, Arrays, ArraySubject, Derivatives, Gradients, adopted
 from gradcli.backends.base import Backend, RawBackward, RawGradient, Subject
 from gradcli.backends.guard import users_code
-from gradcli.backends.numpy.claims import GradientPair, placed
+from gradcli.backends.numpy.claims import GradientPair
 from gradcli.backends.numpy.pairs import PairCaller
 from gradcli.backends.tensor.framework import Framework, same_values
 from gradcli.cases import Argument
@@ -151,10 +151,11 @@ class NumpySubject(ArraySubject):
         arguments: Sequence[Argument],
         *,
         asked: bool = True,
+        needed: Sequence[int] | None = None,
     ) -> None:
         super().__init__(framework, info, arguments, asked=asked)
         self._pair = pair
-        self._caller = PairCaller(pair, info.name, self.arguments)
+        self._caller = PairCaller(pair, info.name, self.arguments, needed)
         self.settle()
         self.activate(self._spoken_of())
 
@@ -208,13 +209,14 @@ class NumpySubject(ArraySubject):
             with self.running():
                 outputs, _ = self.forward(self.values())
                 returned = self._caller.derivative(values, outputs, seeds)
-                found = placed(returned, self.arguments)
+                found, floating = self._caller.read(returned), [outputs[n] for n in self.output_numbers]
                 if isinstance(found, int):
                     return RawBackward(
                         container=f"{counted(found, 'gradient')} for {counted(len(self.arguments), 'argument')}",
+                        advice=self._caller.advice(returned, floating, self.materialised(cotangents)),
                         sums_down=False,
                     )
-                gradients = self._raw(found, [outputs[n] for n in self.output_numbers], self.materialised(cotangents))
+                gradients = self._raw(found, floating, self.materialised(cotangents))
         except (Exception, SystemExit) as error:
             return RawBackward(error=error)
         before = self.materialised(cotangents)
@@ -227,7 +229,8 @@ class NumpySubject(ArraySubject):
 
     def rebind(self, arguments: Sequence[Argument]) -> "NumpySubject":
         """The same pair at other arguments."""
-        other = NumpySubject(self.framework, self.info, self._pair, arguments, asked=False)
+        needed = self._caller.needed  # another call of the same derivative, which returns gradients for the same inputs
+        other = NumpySubject(self.framework, self.info, self._pair, arguments, asked=False, needed=needed)
         other.counters = self.counters
         return other
 
@@ -237,7 +240,7 @@ class NumpySubject(ArraySubject):
             with self.running():
                 outputs, _ = self.forward(self.values())
                 nothing = self.materialised([None] * len(self.output_numbers))
-                found = placed(self._caller.derivative(self.values(), outputs, nothing), self.arguments)
+                found = self._caller.read(self._caller.derivative(self.values(), outputs, nothing))
         except (Exception, SystemExit):
             return self.active
         return self.active if isinstance(found, int) else tuple(i for i in self.active if i in found)

@@ -28,19 +28,32 @@ class Claim:
     fits: bool
 
 
-def placed(returned: object, arguments: Sequence[Argument]) -> dict[int, object] | int:
+def floating_positions(arguments: Sequence[Argument]) -> list[int]:
+    """The positions of the floating arrays among the arguments."""
+    return [i for i, a in enumerate(arguments) if a.is_tensor and a.value.dtype.kind in "fc"]
+
+
+def needed_positions(arguments: Sequence[Argument]) -> list[int]:
+    """The positions of the arrays that require a gradient; of all floating arrays if none does."""
+    floating = floating_positions(arguments)
+    return [i for i in floating if arguments[i].requires_grad] or floating
+
+
+def placed(
+    returned: object, arguments: Sequence[Argument], needed: Sequence[int] | None = None
+) -> dict[int, object] | int:
     """What was returned for each argument, by position; the number of values where it fits no arguments.
 
-    A tuple (or a list of arrays) has one value for each argument, or one for each floating array among them. Anything
-    else is the derivative by the first floating array.
+    A tuple (or a list of arrays) has one value for each argument, one for each at the `needed` positions, or one for
+    each floating array. Anything else is the derivative by the first array that is needed.
     """
-    floating = [i for i, a in enumerate(arguments) if a.is_tensor and a.value.dtype.kind in "fc"]
+    floating, needed = floating_positions(arguments), needed_positions(arguments) if needed is None else needed
     several = isinstance(returned, tuple) or (isinstance(returned, list) and len(floating) > 1 and _nested(returned))
     if not several or not isinstance(returned, tuple | list):
-        return {floating[0]: returned} if floating else {}
+        return {needed[0]: returned} if needed else {}
     if len(floating) == 1 and len(returned) != 1 and not _nested(returned):
         return {floating[0]: returned}
-    for positions in (range(len(arguments)), floating):
+    for positions in (range(len(arguments)), needed, floating):
         if len(positions) == len(returned):
             return dict(zip(positions, returned, strict=True))
     return len(returned)

@@ -1,5 +1,6 @@
 """Calling a NumPy function and its hand-written derivative on arrays, and reading what they return."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
@@ -11,28 +12,38 @@ from gradcli.backends.numpy.binding import DerivativeBinding
 from gradcli.backends.numpy.claims import (
     Claim,
     GradientPair,
+    floating_positions,
     is_value_and_gradient,
+    needed_positions,
     placed,
     pulled_back,
 )
 from gradcli.backends.owners import tensors_framework
-from gradcli.cases import Argument
+from gradcli.cases import Argument, InputSpec
 from gradcli.errors import OtherFrameworkError, WithoutDerivativeError, counted
 
 NO_GRADIENT = (
     "{name} is a plain NumPy function without a derivative to check: give one with --grad module:attr (grad=... in "
     "Python, grad: in a spec), or let it return a number and its gradient, as SciPy's jac=True expects"
 )
+_MOST_COMBINATIONS = 1_000
+"""So many choices of inputs are compared with the shapes of what was returned for fewer inputs than there are."""
 
 
 @final
 class PairCaller:
-    """Calls a function and its derivative on arrays, and reads what they return."""
+    """Calls a function and its derivative on arrays, and reads what they return.
 
-    def __init__(self, pair: GradientPair, name: str, arguments: Sequence[Argument]) -> None:
+    `needed` are the positions of the arrays for which the derivative may return a gradient each, and no others.
+    """
+
+    def __init__(
+        self, pair: GradientPair, name: str, arguments: Sequence[Argument], needed: Sequence[int] | None = None
+    ) -> None:
         self._pair = pair
         self._name = name
         self._arguments = tuple(arguments)
+        self.needed = tuple(needed_positions(arguments) if needed is None else needed)
         keywords = [argument.name for argument in arguments if argument.keyword]
         positional = len(self._arguments) - len(keywords)
         own = pair.gradient
@@ -121,13 +132,42 @@ class PairCaller:
 
     def placed(self, returned: object) -> dict[int, object]:
         """What the derivative returned for each argument. Raises ValueError for another number of values."""
-        found = placed(returned, self._arguments)
+        found = self.read(returned)
         if isinstance(found, int):
             raise ValueError(
                 f"the derivative returned {counted(found, 'value')} for "
                 f"{counted(len(self._arguments), 'argument')}: return one for each"
             )
         return found
+
+    def read(self, returned: object) -> dict[int, object] | int:
+        """What the derivative returned for each argument; the number of values if it fits no arguments."""
+        return placed(returned, self._arguments, self.needed)
+
+    def advice(self, returned: object, outputs: Sequence[NDArray[Any]], cotangents: Arrays) -> str | None:
+        """How to declare inputs that need no gradient, if fewer values were returned than there are floating arrays.
+
+        Named are the inputs left if each returned value is the derivative by an input of its shape, in order.
+        """
+        floating = floating_positions(self._arguments)
+        if not isinstance(returned, tuple | list) or not 0 < len(returned) < len(floating):
+            return None
+        found = itertools.islice(itertools.combinations(floating, len(returned)), _MOST_COMBINATIONS)
+        fitting = (chosen for chosen in found if self._fit(chosen, returned, outputs, cotangents))
+        if (chosen := next(fitting, None)) is None:
+            return "inputs that need no gradient can be declared with -i NAME=SHAPE,grad=false"
+        left = [self._arguments[i] for i in floating if i not in chosen]
+        flags = " ".join(InputSpec(name=a.name, shape=a.shape, requires_grad=False).as_flag() for a in left)
+        names, one = " and ".join(a.name for a in left), len(left) == 1
+        verb, object_ = ("needs", "it") if one else ("need", "them")
+        return f"if {names} {verb} no gradient, declare {object_} with {flags}"
+
+    def _fit(
+        self, chosen: Sequence[int], returned: Sequence[object], outputs: Sequence[NDArray[Any]], cotangents: Arrays
+    ) -> bool:
+        """Whether each returned value has a shape of the derivative by the chosen input in its place."""
+        pairs = zip(chosen, returned, strict=True)
+        return all(value is not None and self.claim(value, i, outputs, cotangents).fits for i, value in pairs)
 
     def gradient(
         self, found: dict[int, object], position: int, outputs: Sequence[NDArray[Any]], cotangents: Arrays
