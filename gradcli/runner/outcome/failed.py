@@ -11,6 +11,7 @@ from gradcli.diagnosis.code.excerpt import excerpt_for
 from gradcli.diagnosis.naming import name_findings
 from gradcli.inputs.shrinking import as_code
 from gradcli.results import CheckResult, Evidence, Finding
+from gradcli.runner.outcome.convergence import unconverged_note
 from gradcli.runner.outcome.domains import ordered_note, positive_note, summed_note
 from gradcli.runner.outcome.notes import doubtful_shapes, not_in_findings, perhaps_without_gradient
 from gradcli.runner.outcome.reduce import smallest_failing
@@ -52,7 +53,8 @@ def explained(
         if is_inferred
         else ()
     )
-    notes = (*doubts, *not_in_findings(result.notes, findings))
+    stopped = unconverged_note(subject, evidence)
+    notes = (*([] if stopped is None else [stopped]), *doubts, *not_in_findings(result.notes, findings))
     result = replace(result, excerpt=excerpt_for(findings[0]), notes=notes)
     if case.spec.expect.verdict != "passed" or not case.settings.shrink:
         return result
