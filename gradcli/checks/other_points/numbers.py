@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument
 from gradcli.errors import UserCodeError
+from gradcli.inputs.search.argument_names import BLANK_NAMES
 
 _COUNTED = frozenset((
     "dim", "dims", "axis", "axes", "ndim", "size", "groups", "channels", "heads", "features", "classes", "experts",
@@ -23,7 +24,8 @@ _AXES = frozenset(("dim", "axis"))
 _PLACED = frozenset(("offset", "index", "shape"))
 """Names of whole numbers that may choose a layout: varied only where all outputs keep their shapes."""
 _PADDING = frozenset(("padding", "pad"))
-_WINDOWS = frozenset(("stride", "dilation")) | _PADDING
+_STRIDES = frozenset(("stride", "hop", "hop_length", "hop_size"))
+_WINDOWS = frozenset(("dilation",)) | _STRIDES | _PADDING
 """Names of whole numbers that place the windows of a convolution or pooling: varied also where shapes change. Backward
 may refuse another value, as one that returns a gradient of another shape then does."""
 _SEEDS = frozenset(("seed",))
@@ -36,8 +38,6 @@ _LIMITS = re.compile(r"(?:.*_)?max_?(?:iter(?:s|ations?)?|steps|evals?|fev|nfev|
 """Names of numbers after which an iteration stops even if it has not converged."""
 _IGNORED = re.compile(r"ignored?(?:_(?:index|idx|label|id|class|value))?")
 """Names of numbers that mark the entries of an index input which count for nothing, as ignore_index does."""
-_BLANK = re.compile(r"(?:.*_)?blank(?:_(?:index|idx|label|id|class|token|symbol))?")
-"""Names of numbers of a class that no label may be, as the blank of CTC is."""
 _LARGER, _SMALLER = 1.5625, 0.75
 """Exact in binary, no powers of two, and within half to twice, so that a tolerance stays as tight as it was meant."""
 _NEUTRAL = (0, 1, -1)
@@ -67,7 +67,7 @@ def values_to_try(argument: Argument, arguments: Sequence[Argument]) -> tuple[An
         arguments: all of them; those with a default may be left at it.
     """
     if argument.value is None:
-        return (1, 2) if argument.name.lower() == "stride" else indices_to_ignore(argument, arguments)
+        return (1, 2) if argument.name.lower() in _STRIDES else indices_to_ignore(argument, arguments)
     if not is_formula_constant(argument) or is_ignored_by_some(argument, arguments):
         return ()
     chosen = (other_axes(argument, arguments), unused_classes(argument, arguments), _other_windows(argument))
@@ -89,7 +89,7 @@ def _other_windows(argument: Argument) -> tuple[int, ...] | None:
     if not places_windows(argument):
         return None
     value = argument.value
-    if argument.name.lower() == "stride" and value > 1:
+    if argument.name.lower() in _STRIDES and value > 1:
         return (1, value + 1)
     return (*other_values(value), 1) if value == 0 else other_values(value)
 
@@ -171,7 +171,7 @@ def unused_classes(argument: Argument, arguments: Sequence[Argument]) -> tuple[i
     All are below the largest index of each of these inputs, so that they are classes. None for an argument of another
     name, and without index inputs. If one contains the blank itself, there are none: the entries would become labels.
     """
-    if not isinstance(argument.value, int) or _BLANK.fullmatch(argument.name.lower()) is None:
+    if not isinstance(argument.value, int) or BLANK_NAMES.fullmatch(argument.name.lower()) is None:
         return None
     lists = [a.value for a in arguments if isinstance(a.value, list | tuple) and all(type(n) is int for n in a.value)]
     inputs = [value for value in (*_index_inputs(arguments), *map(np.asarray, lists)) if value.size]

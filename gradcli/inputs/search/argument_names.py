@@ -63,8 +63,8 @@ VECTOR_NAMES = frozenset((
     "bias", "b", "gamma", "beta", "running_mean", "running_var", "mean", "var", "std", "v", "vec", "vector",
     "slope", "offset",
 ))  # fmt: skip
-BLANK_NAMES = re.compile(r"blank(?:_(?:idx|index|id|label|token|class))?")
-"""Names of the class that no label may be, as in a CTC loss."""
+BLANK_NAMES = re.compile(r"(?:.*_)?blank(?:_(?:index|idx|label|id|class|token|symbol))?")
+"""Names of a class that no label may be, as the blank of CTC."""
 STATE_NAMES = re.compile(r"(?:running|moving|ema)_\w+|num_batches_tracked")
 COMPANIONS: Mapping[str, frozenset[str]] = {
     "k": frozenset("qv"), "p": frozenset("q"), "s": frozenset("t"), "t": frozenset("s"), "n": frozenset("m"),
