@@ -34,8 +34,6 @@ _SEEDS = frozenset(("seed",))
 _TOLERANCES = r"eps(?:ilon|abs|rel)?|[afgrx]?tol(?:erance)?|(?:abs|rel)_?tol|accuracy|precision|damping|jitter|nugget"
 _COUNTS = r"(?:max|min|n|num)_?(?:iter(?:s|ations?)?|steps|evals?|fev|nfev|sweeps)|iter(?:s|ations?)|nfev|sweeps"
 _ACCURACY = re.compile(rf"(?:.*_)?(?:{_TOLERANCES}|{_COUNTS})(?:_.*|\d+)?")
-_LIMITS = re.compile(r"(?:.*_)?max_?(?:iter(?:s|ations?)?|steps|evals?|fev|nfev|sweeps)")
-"""Names of numbers after which an iteration stops even if it has not converged."""
 _IGNORED = re.compile(r"ignored?(?:_(?:index|idx|label|id|class|value))?")
 """Names of numbers that mark the entries of an index input which count for nothing, as ignore_index does."""
 _LARGER, _SMALLER = 1.5625, 0.75
@@ -52,11 +50,6 @@ def is_formula_constant(argument: Argument) -> bool:
     if argument.is_tensor or not number or (name in _SEEDS and not argument.fixed):
         return False
     return isinstance(value, float) or name in _AXES or name.rpartition("_")[2] not in _COUNTED
-
-
-def limits_iterations(name: str) -> bool:
-    """Whether an argument has a usual name for the most steps that an iteration takes, such as max_iter."""
-    return _LIMITS.fullmatch(name.lower().strip("_")) is not None
 
 
 def values_to_try(argument: Argument, arguments: Sequence[Argument]) -> tuple[Any, ...]:

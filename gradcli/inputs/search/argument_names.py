@@ -63,6 +63,8 @@ VECTOR_NAMES = frozenset((
     "bias", "b", "gamma", "beta", "running_mean", "running_var", "mean", "var", "std", "v", "vec", "vector",
     "slope", "offset",
 ))  # fmt: skip
+ITERATION_LIMITS = re.compile(r"(?:.*_)?max_?(?:iter(?:s|ations?)?|steps|evals?|fev|nfev|sweeps)")
+"""Names of numbers after which an iteration stops even if it has not converged."""
 BLANK_NAMES = re.compile(r"(?:.*_)?blank(?:_(?:index|idx|label|id|class|token|symbol))?")
 """Names of a class that no label may be, as the blank of CTC."""
 STATE_NAMES = re.compile(r"(?:running|moving|ema)_\w+|num_batches_tracked")
@@ -92,6 +94,11 @@ def is_layers_parameter(name: str) -> bool:
     """Whether an argument of this name is probably a parameter of a layer, which is meant to get a gradient."""
     word = name.lower()
     return word in PARAMETER_NAMES | VECTOR_NAMES or re.match(r"w(?:\d|_|eight|$)|b(?:\d|_|ias|$)", word) is not None
+
+
+def limits_iterations(name: str) -> bool:
+    """Whether an argument has a usual name for the most steps that an iteration takes, such as max_iter."""
+    return ITERATION_LIMITS.fullmatch(name.lower().strip("_")) is not None
 
 
 def types_named(annotation: str) -> tuple[str, ...]:

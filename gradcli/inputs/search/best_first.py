@@ -35,7 +35,7 @@ from gradcli.inputs.search.choice import (
     overruled_by,
     summed_away,
 )
-from gradcli.inputs.search.domains import square_domain, with_ordered_limits, with_probabilities
+from gradcli.inputs.search.domains import square_domain, with_convergence, with_ordered_limits, with_probabilities
 from gradcli.inputs.search.equal_parts import parts_of
 from gradcli.inputs.search.error_messages import Mentions, refused_gradient
 from gradcli.inputs.search.optional_arguments import OPTIONAL_TRIES, OptionalArguments
@@ -121,6 +121,7 @@ class BestFirstSearch:
         )
         ordered = with_ordered_limits(self._trials, self._hints, smaller)
         guess = with_probabilities(self._trials, self._hints, ordered, self.runs_backward)
+        guess = with_convergence(self._trials, guess)
         if guess.skeleton != smaller.skeleton:
             self.overruled = ()  # the target is a tensor after all
         return replace(best, guess=guess)

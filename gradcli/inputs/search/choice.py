@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
 from gradcli.inputs.search.candidates import Choice, Slot
-from gradcli.inputs.search.domains import limit_of
+from gradcli.inputs.search.domains import SMALL, limit_of
 from gradcli.inputs.search.source_hints import SourceHints
 from gradcli.inputs.search.summed_cotangents import Sum
 from gradcli.inputs.search.trials import Guess, is_state
@@ -147,6 +147,8 @@ def notes_on(
                 )
             elif (which := limit_of((domain, parameters))) is not None:
                 because = f"forward's source or its argument names suggest that it is the {which} of two limits"
+            elif (domain, parameters) == SMALL:
+                because = "forward's iteration did not converge at larger numbers within its limit of steps"
             elif domain == "simplex":
                 because = "forward seems to compute a softmax, and the name suggests target probabilities"
             notes.append(f"{slots[index].name} is drawn from domain {domain}{bounds}, because {because}")

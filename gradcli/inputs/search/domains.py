@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from gradcli.inputs.search.argument_names import limits_iterations
 from gradcli.inputs.search.candidates import Choice
 from gradcli.inputs.search.source_hints import SourceHints, parsed_text
 from gradcli.inputs.search.trials import DomainChoice, Guess, Shape, Trials
@@ -29,6 +30,8 @@ MATRICES = (SPD, TRIANGULAR, ORTHOGONAL)
 LOWER: DomainChoice = ("open-interval", (("lo", -1.0), ("hi", 0.1)))
 UPPER: DomainChoice = ("open-interval", (("lo", 0.3), ("hi", 1.0)))
 BELOW_ONE: DomainChoice = ("open-interval", (("lo", 0.1), ("hi", 0.9)))
+SMALL: DomainChoice = ("open-interval", (("lo", -0.25), ("hi", 0.25)))
+"""Of these numbers a matrix of up to four columns is a contraction: an iteration z = f(W z + x) converges."""
 ORDERED = ((LOWER, UPPER), (BELOW_ONE, ABOVE_ONE))
 """Domains of two inputs of which one is below the other: the lower one of either sign, then both positive."""
 _MIXED = ((UNIT, POSITIVE), (POSITIVE, WITHIN_ONE), (SPD, POSITIVE), (POSITIVE, UNIT))
@@ -131,6 +134,28 @@ def with_probabilities(
         )
         if trials.judge(changed) is None and runs_backward(changed):
             guess = changed
+    return guess
+
+
+def with_convergence(trials: Trials, guess: Guess) -> Guess:
+    """The same inputs with small numbers in one tensor, or in all, where forward's iteration does not converge else.
+
+    An iteration that ends at its largest number of steps gives other outputs if it is allowed twice as many. An
+    implicit gradient is right at its limit alone.
+    """
+    for index, (slot, choice) in enumerate(zip(trials.slots, guess.skeleton, strict=True)):
+        steps = slot.parameter.default if choice.kind == "omitted" else choice.value
+        if type(steps) is not int or not limits_iterations(slot.name):
+            continue
+        more = Choice.of_value(2 * steps + 1)  # odd: the iteration may go back and forth between two values
+        skeleton = (*guess.skeleton[:index], more, *guess.skeleton[index + 1 :])
+        if trials.agree(guess, replace(guess, skeleton=skeleton)):
+            continue
+        floats = [each for each in guess.shapes if _is_free(guess, each)]
+        for slots in (*([each] for each in reversed(floats)), floats):
+            small = replace(guess, domains={**guess.domains, **dict.fromkeys(slots, SMALL)})
+            if trials.judge(small) is None and trials.agree(small, replace(small, skeleton=skeleton)):
+                return small
     return guess
 
 

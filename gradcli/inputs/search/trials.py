@@ -148,6 +148,11 @@ class Trials:
         """Whether two guesses that forward accepts give different outputs."""
         return not _equal(self.run(guess, 0).outputs, self.run(other, 0).outputs)
 
+    def agree(self, guess: Guess, other: Guess) -> bool:
+        """Whether two guesses that forward accepts give the same outputs up to rounding, on all samples."""
+        samples = (0, *MORE_SAMPLES)
+        return all(_agree(self.run(guess, sample), self.run(other, sample)) for sample in samples)
+
     def is_flat(self, guess: Guess) -> bool:
         """Whether no output changes where the floating tensors change slightly."""
         moved = [

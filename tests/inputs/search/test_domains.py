@@ -1,4 +1,4 @@
-"""Arguments that are limits of values are drawn with the lower one below the upper one."""
+"""Domains of inferred inputs: limits in order, probabilities, and numbers for which an iteration converges."""
 
 import textwrap
 from typing import Any
@@ -285,3 +285,52 @@ def test_labels_without_a_gradient_are_told_how_to_be_given(ns):
     assert any(note.endswith("say so with -i y=3x4,grad=false") for note in case.notes), case.notes
     inputs = {"scores": {"shape": [3, 4]}, "y": {"shape": [3, 4], "requires_grad": False}}
     assert gradcli.check(Hinge, inputs, order=1).verdict is Verdict.PASSED
+
+
+def fixed_point(ns: Any, *, wrong: bool, largest: int = 60) -> Any:
+    class FixedPoint(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any, max_iter: int = largest) -> Any:
+            z = ns.zeros_like(x)
+            for _ in range(max_iter):
+                z = ns.tanh(z @ w.t() + x)
+            ctx.save_for_backward(z, w)
+            return z
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            z, w = ctx.saved_tensors
+            slope = 1 - z * z
+            jacobian = ns.eye(w.shape[0], dtype=w.dtype) - slope[:, :, None] * w
+            solved = ns.linalg.solve(jacobian if wrong else jacobian.transpose(1, 2), g[:, :, None])[:, :, 0]
+            return solved * slope, (solved * slope).t() @ z, None
+
+    return FixedPoint
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("wrong", [False, True])
+def test_an_iteration_converges_at_the_inputs_drawn(ns: Any, wrong: bool, seed: int) -> None:
+    (case,) = gradcli.check(fixed_point(ns, wrong=wrong), order=1, seed=seed, shrink=False).cases
+    assert case.verdict is (Verdict.FAILED if wrong else Verdict.PASSED), case
+    assert any("did not converge at larger numbers" in note for note in case.notes)
+
+
+def test_an_iteration_that_has_converged_keeps_normal_numbers(ns: Any) -> None:
+    class Root(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, max_iter: int = 30) -> Any:
+            y = ns.ones_like(a)
+            for _ in range(max_iter):
+                y = y - (y * y * y + y - a) / (3 * y * y + 1)
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (y,) = ctx.saved_tensors
+            return g / (3 * y * y + 1), None
+
+    (case,) = gradcli.check(Root, order=1, shrink=False).cases
+    assert case.verdict is Verdict.PASSED
+    assert [spec.domain for spec in case.inputs] == ["normal"]
