@@ -287,7 +287,7 @@ def test_labels_without_a_gradient_are_told_how_to_be_given(ns):
     assert gradcli.check(Hinge, inputs, order=1).verdict is Verdict.PASSED
 
 
-def fixed_point(ns: Any, *, wrong: bool, largest: int = 60) -> Any:
+def fixed_point(ns: Any, *, wrong: bool, largest: int = 40) -> Any:
     class FixedPoint(ns.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Any, w: Any, max_iter: int = largest) -> Any:
@@ -308,10 +308,9 @@ def fixed_point(ns: Any, *, wrong: bool, largest: int = 60) -> Any:
     return FixedPoint
 
 
-@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("wrong", [False, True])
-def test_an_iteration_converges_at_the_inputs_drawn(ns: Any, wrong: bool, seed: int) -> None:
-    (case,) = gradcli.check(fixed_point(ns, wrong=wrong), order=1, seed=seed, shrink=False).cases
+def test_an_iteration_converges_at_the_inputs_drawn(ns: Any, wrong: bool) -> None:
+    (case,) = gradcli.check(fixed_point(ns, wrong=wrong), order=1, samples=1, shrink=False).cases
     assert case.verdict is (Verdict.FAILED if wrong else Verdict.PASSED), case
     assert any("did not converge at larger numbers" in note for note in case.notes)
 
