@@ -20,6 +20,8 @@ INDEX_RANK_COSTS = {1: 0.0, 2: 0.3, 3: 1.0, 0: 1.2}
 MASK_RANK_COSTS = {2: 0.0, 1: 0.3, 3: 1.0, 4: 1.5}
 SUMMED_COST = 0.5
 """Of a single number whose gradient is a sum over all entries: more than a vector, less than `BROADCAST`."""
+COMPARED_COST = 0.45
+"""Of a number that the source compares an argument with: more than class numbers."""
 UNSURE_INDEX_COST = 0.35
 """More than a float tensor, and less where backward returns None for that."""
 LOW_RANK_COST = 3.0
@@ -111,6 +113,8 @@ def slot_for(name: str, parameter: Parameter, position: int, names: Sequence[str
     if not parameter.has_default:
         base = 4.5 if gradient is True else 0.55 if gradient is False and _may_be_constant(word) else CONSTANT_COST
         _add_any_constant(costs, base if position else base + 3.6)
+        if gradient is not True:
+            _add_compared(costs, hints.compared_with(name), -0.1 if word in argument_names.WORDS else COMPARED_COST)
     if any(choice.kind == "value" for choice in costs.found):
         costs.put(NUMBER_TENSOR_COST, Choice(kind="number-tensor"))
     ordered = sorted(costs.found.items(), key=lambda item: (item[1], item[0].kind, item[0].rank, item[0].text))
@@ -144,6 +148,12 @@ class _Costs:
 
 def _add_any_constant(costs: _Costs, base: float) -> None:
     costs.put_values(base, argument_names.ANY_CONSTANT, 0.2)
+
+
+def _add_compared(costs: _Costs, values: Sequence[Any], number: float) -> None:
+    """Add what the source compares an argument with: a text sooner than a tensor, and numbers at the given cost."""
+    for kind, cost in ((str, 0.0), (bool, 0.0), (int, number), (float, number)):
+        costs.put_values(cost, [value for value in values if type(value) is kind], 0.01)
 
 
 def _may_be_constant(word: str) -> bool:

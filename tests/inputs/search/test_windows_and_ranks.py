@@ -1,4 +1,4 @@
-"""Inferred inputs reach what a mistake needs to show: overlapping windows, vectors of a layer, another rank."""
+"""Inferred inputs reach what a mistake needs to show: overlapping windows, a layer's vectors, other ranks and modes."""
 
 from typing import Any
 
@@ -126,7 +126,59 @@ def signed_margin(ns: Any, *, wrong: bool) -> Any:
     return Margin
 
 
-MADE = [correlation, pooled, layer, of_any_rank, signed_margin]
+def of_a_kind(ns: Any, *, wrong: bool) -> Any:
+    class Power(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, kind: Any) -> Any:
+            ctx.save_for_backward(x)
+            ctx.kind = kind
+            return x**2 if kind == 1 else x**3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * ((1 if wrong else 2) * x if ctx.kind == 1 else 3 * x**2), None
+
+    return Power
+
+
+def of_a_mode(ns: Any, *, wrong: bool) -> Any:
+    class Wave(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, mode: Any) -> Any:
+            ctx.save_for_backward(x)
+            ctx.mode = mode
+            if mode == "sine":
+                return ns.sin(x)
+            if mode == "cosine":
+                return ns.cos(x)
+            raise ValueError(f"expected sine or cosine, got {mode!r}")
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * (ns.cos(x) if ctx.mode == "sine" else (1 if wrong else -1) * ns.sin(x)), None
+
+    return Wave
+
+
+def of_a_numbered_mode(ns: Any, *, wrong: bool) -> Any:
+    class Wave(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, mode: Any) -> Any:
+            ctx.save_for_backward(x)
+            ctx.mode = mode
+            return ns.sin(x) if mode == 0 else ns.cos(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * ((0.5 if wrong else 1) * ns.cos(x) if ctx.mode == 0 else -ns.sin(x)), None
+
+    return Wave
+
+
+MADE = [of_a_kind, of_a_mode, of_a_numbered_mode, correlation, pooled, layer, of_any_rank, signed_margin]
 
 
 @pytest.mark.parametrize("make", MADE)
