@@ -84,7 +84,8 @@ def other_modes(slots: Sequence[Slot], hints: SourceHints, guess: Guess) -> Iter
     for index, (slot, choice) in enumerate(zip(slots, guess.skeleton, strict=True)):
         default = slot.parameter.default
         if choice.kind == "value" and not slot.parameter.has_default:
-            others = [value for value in _compared(slot, hints) if type(value) is type(choice.value)]
+            kinds = (int, float) if type(choice.value) in (int, float) else (type(choice.value),)
+            others = [value for value in _compared(slot, hints) if type(value) in kinds]
             words = argument_names.WORDS["reduction"] if others and isinstance(choice.value, str) else ()
             yield from (with_value(guess, index, each) for each in (*others, *words) if each != choice.value)
         if choice == OMITTED and isinstance(default, bool) and slot.name.lower() not in _RISKY_FLAGS:

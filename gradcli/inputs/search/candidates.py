@@ -112,9 +112,12 @@ def slot_for(name: str, parameter: Parameter, position: int, names: Sequence[str
     _add_tensors(costs, word, name, position, names, tensor_offset, hints, parameter.annotation or "")
     if not parameter.has_default:
         base = 4.5 if gradient is True else 0.55 if gradient is False and _may_be_constant(word) else CONSTANT_COST
-        _add_any_constant(costs, base if position else base + 3.6)
+        is_condition = gradient is not True and hints.is_condition(name)
+        costs.put_values(COMPARED_COST, (True, False) if is_condition else ())
+        _add_any_constant(costs, base + is_condition + (0 if position else 3.6))
         if gradient is not True:
-            _add_compared(costs, hints.compared_with(name), -0.1 if word in argument_names.WORDS else COMPARED_COST)
+            number = -0.1 if word in argument_names.WORDS else COMPARED_COST
+            _add_compared(costs, hints.compared_with(name), number)
     if any(choice.kind == "value" for choice in costs.found):
         costs.put(NUMBER_TENSOR_COST, Choice(kind="number-tensor"))
     ordered = sorted(costs.found.items(), key=lambda item: (item[1], item[0].kind, item[0].rank, item[0].text))

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import math
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -128,7 +129,7 @@ class SourceHints:
                 elif isinstance(node, ast.Subscript) and _stands_for(node.slice, name):
                     found += _keys(node.value)
         parts = [part for each in found for part in (each.elts if isinstance(each, _GROUPS) else [each])]
-        values = [part.value if isinstance(part, ast.Constant) else self._global(part) for part in parts]
+        values = [self._literal(part) for part in parts]
         return tuple(dict.fromkeys(value for value in values if type(value) in (str, int, float)))
 
     @property
@@ -146,8 +147,24 @@ class SourceHints:
                 found.update(name for each in tested if (name := _whose_rank(each)) is not None)
         return frozenset(found)
 
-    def _global(self, node: ast.expr) -> object:
-        return self.names.get(node.id) if isinstance(node, ast.Name) else None
+    def is_condition(self, name: str) -> bool:
+        """Whether forward or backward branches on the truth value of an argument, as in `if not training`."""
+        trees = filter(None, map(parsed_text, (self.forward, self.backward)))
+        tests = [n.test for tree in trees for n in ast.walk(tree) if isinstance(n, ast.If | ast.IfExp)]
+        return any(_stands_for(part, name) for test in tests for part in _conditions(test))
+
+    def _literal(self, node: ast.expr) -> object:
+        """The value of a constant, also of a negative or infinite one, or of a global name; None for anything else."""
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+                return -value
+            case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value="inf")]) | ast.Attribute(attr="inf"):
+                return math.inf
+            case ast.Name(id=name):
+                return self.names.get(name)
+        return None
 
     def index_bonus(self, name: str) -> float:
         """The reduction of the cost of an index tensor for this argument."""
@@ -193,6 +210,15 @@ class SourceHints:
 def _stands_for(node: ast.expr, name: str) -> bool:
     """Whether an expression is an argument, or what ctx holds under its name."""
     return (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.Attribute) and node.attr == name)
+
+
+def _conditions(test: ast.expr) -> list[ast.expr]:
+    """The parts of a condition whose truth values decide it: those that `not`, `and` and `or` join."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _conditions(test.operand)
+    if isinstance(test, ast.BoolOp):
+        return [part for each in test.values for part in _conditions(each)]
+    return [test]
 
 
 def _whose_rank(node: ast.expr | ast.AST) -> str | None:

@@ -178,7 +178,56 @@ def of_a_numbered_mode(ns: Any, *, wrong: bool) -> Any:
     return Wave
 
 
-MADE = [of_a_kind, of_a_mode, of_a_numbered_mode, correlation, pooled, layer, of_any_rank, signed_margin]
+def with_a_flag(ns: Any, *, wrong: bool) -> Any:
+    class Sum(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, rows: Any) -> Any:
+            ctx.save_for_backward(x)
+            ctx.rows = rows
+            return (x * x).sum(1 if rows else 0)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            if not ctx.rows:
+                return (1 if wrong else 2) * x * g[None], None
+            return 2 * x * g[:, None], None
+
+    return Sum
+
+
+def of_an_order(ns: Any, *, wrong: bool) -> Any:
+    class Norm(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, p: Any) -> Any:
+            ctx.save_for_backward(x)
+            ctx.p = p
+            return ns.abs(x).max() if p == float("inf") else (ns.abs(x) ** p).sum() ** (1 / p)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            size = ns.abs(x)
+            if ctx.p == float("inf"):
+                return (2 if wrong else 1) * g * ns.sign(x) * (size == size.max()).to(x.dtype), None
+            total = (size**ctx.p).sum() ** (1 / ctx.p)
+            return g * ns.sign(x) * (size / total) ** (ctx.p - 1), None
+
+    return Norm
+
+
+MADE = [
+    with_a_flag,
+    of_an_order,
+    of_a_kind,
+    of_a_mode,
+    of_a_numbered_mode,
+    correlation,
+    pooled,
+    layer,
+    of_any_rank,
+    signed_margin,
+]
 
 
 @pytest.mark.parametrize("make", MADE)
