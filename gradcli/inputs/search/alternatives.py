@@ -41,6 +41,7 @@ def alternatives_of(
     accepted: list[tuple[InputSpec, ...]] = []
     modes = itertools.chain(
         other_modes(trials.slots, hints, guess),
+        _other_flags(trials.slots, guess),
         _first_axis(trials.slots, guess),
         _with_constants(trials, hints, guess),
     )
@@ -95,6 +96,19 @@ def other_modes(slots: Sequence[Slot], hints: SourceHints, guess: Guess) -> Iter
             others = [value for value in _compared(slot, hints) if type(value) in kinds and value != default]
             alike = [float(value) if isinstance(default, float) else value for value in others]
             yield from (with_value(guess, index, value) for value in alike)
+
+
+def _other_flags(slots: Sequence[Slot], guess: Guess) -> Iterator[Guess]:
+    """The other values of all flags that were left out, if there are several."""
+    places = [
+        index
+        for index, (slot, choice) in enumerate(zip(slots, guess.skeleton, strict=True))
+        if choice == OMITTED and isinstance(slot.parameter.default, bool) and slot.name.lower() not in _RISKY_FLAGS
+    ]
+    for index in places if len(places) > 1 else ():
+        guess = with_value(guess, index, not slots[index].parameter.default)
+    if len(places) > 1:
+        yield guess
 
 
 def _compared(slot: Slot, hints: SourceHints) -> Sequence[Any]:

@@ -53,7 +53,7 @@ WORDS: Mapping[str, Values] = {
 }  # fmt: skip
 INDEX_NAMES = frozenset((
     "index", "indices", "idx", "ids", "inds", "labels", "label", "target", "targets", "y_true", "segment",
-    "segments", "segment_ids", "perm", "tokens", "positions",
+    "segments", "segment_ids", "perm", "tokens", "positions", "row", "col", "src", "dst", "edge_index",
 ))  # fmt: skip
 UNSURE_INDEX_NAMES = frozenset(("target", "targets", "y_true"))
 MASK_NAMES = frozenset((

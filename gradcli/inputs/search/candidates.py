@@ -24,6 +24,8 @@ COMPARED_COST = 0.45
 """Of a number that the source compares an argument with: more than class numbers."""
 UNSURE_INDEX_COST = 0.35
 """More than a float tensor, and less where backward returns None for that."""
+NAMED_INDEX_COST, SURE_INDEX_COST = 0.1, -0.6
+"""Of an index input by its name; and if backward returns None for it as well, less than a float tensor."""
 LOW_RANK_COST = 3.0
 """Of a rank too low for an axis that forward reads, as in x.shape[2]: as much as the strongest hint on a rank."""
 INDEX_COST, MASK_COST, COMPLEX_COST, CONSTANT_COST, NUMBER_TENSOR_COST = 2.2, 2.6, 2.9, 2.4, 4.5
@@ -270,10 +272,14 @@ def _add_tensors(
         costs.put(cost + offset + LOW_RANK_COST * (rank < least), Choice(kind="float", rank=rank))
     is_table = hints.is_table(name, names)
     index = UNSURE_INDEX_COST if is_table else _index_cost(word, position, annotation)
-    if gradient is False and any(type(value) is int for value in hints.compared_with(name)):
-        index = min(index, 0.1)
+    named = _index_cost(word, position, annotation) <= NAMED_INDEX_COST
+    if gradient is False and named and word not in argument_names.UNSURE_INDEX_NAMES:
+        index = SURE_INDEX_COST
+    elif gradient is False and any(type(value) is int for value in hints.compared_with(name)):
+        index = min(index, NAMED_INDEX_COST)
+    bonuses = hints.rank_bonuses(name, first=position == 0)
     for rank, cost in (LATER_RANK_COSTS if is_table else INDEX_RANK_COSTS).items():
-        low = LOW_RANK_COST * (rank < least)
+        low = LOW_RANK_COST * (rank < least) - bonuses.get(rank, 0.0)
         costs.put(cost + index - hints.index_bonus(name) + offset + low, Choice(kind="index", rank=rank))
     mask = _mask_cost(word, position)
     for rank, cost in MASK_RANK_COSTS.items():
@@ -291,7 +297,7 @@ def _index_cost(word: str, position: int, annotation: str) -> float:
     if word in ("label", "labels"):
         return -0.1
     if word in argument_names.INDEX_NAMES or word.endswith(("idx", "index", "indices", "ids")):
-        return 0.1
+        return NAMED_INDEX_COST
     return INDEX_COST if position else 5.0
 
 

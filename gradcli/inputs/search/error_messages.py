@@ -15,7 +15,16 @@ _SAVED_NUMBER_BONUS = 8.0
 class Mentions:
     """The kinds and ranks of arguments that a message names."""
 
-    _INDEX = ("used as indices", "of integer", "long", "int64", "integral", "index tensor", "integer or boolean")
+    _INDEX = (
+        "used as indices",
+        "of integer",
+        "long",
+        "int64",
+        "integral",
+        "index tensor",
+        "integer or boolean",
+        "index is supposed to be",
+    )
     _CONSTANT = (
         "must be int",
         "must be float",

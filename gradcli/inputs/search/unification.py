@@ -192,8 +192,9 @@ class Unifier:
             outcome = self._try(alike)
             if isinstance(outcome, Solution):
                 return outcome
-        came_farthest = best[0].progress >= self._trials_best_progress()
-        solution = self._other_domains(best[1], best[0], thorough=True) if came_farthest else None
+        # An argument that changes no output changes none in another domain either.
+        may_help = best[0].idle is None and best[0].progress >= self._trials_best_progress()
+        solution = self._other_domains(best[1], best[0], thorough=True) if may_help else None
         return solution or Unsolved(failure=best[0])
 
     def _first(self, begin: State) -> list[tuple[float, int, int, State]]:
@@ -308,7 +309,7 @@ class Unifier:
         yield from self._gated(state, failure.message, sizes)
         aligned = state
         for one, other in aligned_sizes(failure.message):
-            if one in axis_of and other in axis_of:
+            if axis_of.get(one) in state.partition and other in axis_of:
                 places_of = aligned.partition[state.partition.index(axis_of[one])]
                 aligned = next((each for _, each in self._merge(aligned, places_of, axis_of[other], 0.0)), aligned)
         if aligned != state:

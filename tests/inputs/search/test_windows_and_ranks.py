@@ -216,7 +216,65 @@ def of_an_order(ns: Any, *, wrong: bool) -> Any:
     return Norm
 
 
+def by_labels(ns: Any, *, wrong: bool) -> Any:
+    class Pairs(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, scores: Any, labels: Any) -> Any:
+            gains = (labels[:, None] > labels[None, :]) * (2.0 ** labels.to(scores.dtype))[:, None]
+            ctx.save_for_backward(gains)
+            return (gains * (scores[:, None] - scores[None, :])).sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (gains,) = ctx.saved_tensors
+            return g * (gains.sum(1) - (0.5 if wrong else 1) * gains.sum(0)), None
+
+    return Pairs
+
+
+def with_two_flags(ns: Any, *, wrong: bool) -> Any:
+    class Power(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, squared: bool = False, halved: bool = False) -> Any:
+            ctx.save_for_backward(x)
+            ctx.flags = squared, halved
+            y = x * x if squared else x
+            return y / 2 if halved else 1.0 * y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            squared, halved = ctx.flags
+            slope = 2 * x if squared else ns.ones_like(x)
+            return g * slope / (2 if halved and not (wrong and squared) else 1), None, None
+
+    return Power
+
+
+def over_edges(ns: Any, *, wrong: bool) -> Any:
+    class Messages(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, h: Any, edge_index: Any, a_src: Any, a_dst: Any) -> Any:
+            ctx.save_for_backward(h, edge_index, a_src, a_dst)
+            src, dst = edge_index[0], edge_index[1]
+            return ns.tanh((h[src] * a_src).sum(1) + (h[dst] * a_dst).sum(1))
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            h, edge_index, a_src, a_dst = ctx.saved_tensors
+            src, dst = edge_index[0], edge_index[1]
+            y = ns.tanh((h[src] * a_src).sum(1) + (h[dst] * a_dst).sum(1))
+            d = (g * (1 - y * y))[:, None]
+            gh = ns.zeros_like(h).index_add(0, src, d * a_src).index_add(0, dst, d * (a_src if wrong else a_dst))
+            return gh, None, (d * h[src]).sum(0), (d * h[dst]).sum(0)
+
+    return Messages
+
+
 MADE = [
+    by_labels,
+    with_two_flags,
+    over_edges,
     with_a_flag,
     of_an_order,
     of_a_kind,
