@@ -37,11 +37,11 @@ PERHAPS_NUMBERS: Mapping[str, Values] = {
     "s": (0.7,), "t": (0.7,), "T": (0.7, 2.0), "c": (2.5,), "mu": (0.3,), "rho": (0.5,), "r": (2, 0.7),
 }  # fmt: skip
 NUMBERS_OR_VECTORS = frozenset(("gamma", "beta", "alpha", "p", "r", "s", "t", "c", "k", "n", "window"))
-"""Names of numbers that are as often those of vectors, where they get a gradient."""
+"""Names of numbers that are vectors as often, if they get a gradient."""
 OF_LAYERS: Mapping[str, frozenset[str]] = {
     "scale": frozenset(("bias", "b", "beta", "shift", "offset")), "shift": frozenset(("scale",)),
 }  # fmt: skip
-"""Names of numbers that are those of a layer's vectors beside these others."""
+"""Names of numbers that are vectors of a layer if it has an argument with one of these other names."""
 FLAGS = frozenset((
     "training", "train", "inplace", "keepdim", "keepdims", "ceil_mode", "align_corners", "causal", "is_causal",
     "normalize", "reverse", "flag", "largest", "descending", "exclusive", "upper", "lower", "unbiased",

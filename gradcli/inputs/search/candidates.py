@@ -21,11 +21,11 @@ MASK_RANK_COSTS = {2: 0.0, 1: 0.3, 3: 1.0, 4: 1.5}
 SUMMED_COST = 0.5
 """Of a single number whose gradient is a sum over all entries: more than a vector, less than `BROADCAST`."""
 COMPARED_COST = 0.45
-"""Of a number that the source compares an argument with: more than class numbers."""
+"""Of a number that the source compares an argument with: more than for class numbers."""
 UNSURE_INDEX_COST = 0.35
 """More than a float tensor, and less where backward returns None for that."""
 NAMED_INDEX_COST, SURE_INDEX_COST = 0.1, -0.6
-"""Of an index input by its name; and if backward returns None for it as well, less than a float tensor."""
+"""Of an index input that its name suggests. If backward returns None for it too, it costs less than a float tensor."""
 LOW_RANK_COST = 3.0
 """Of a rank too low for an axis that forward reads, as in x.shape[2]: as much as the strongest hint on a rank."""
 INDEX_COST, MASK_COST, COMPLEX_COST, CONSTANT_COST, NUMBER_TENSOR_COST = 2.2, 2.6, 2.9, 2.4, 4.5
@@ -156,7 +156,7 @@ def _add_any_constant(costs: _Costs, base: float) -> None:
 
 
 def _add_compared(costs: _Costs, values: Sequence[Any], number: float) -> None:
-    """Add what the source compares an argument with: a text sooner than a tensor, and numbers at the given cost."""
+    """Add the values that the source compares an argument with: texts at no cost, and numbers at the given cost."""
     for kind, cost in ((str, 0.0), (bool, 0.0), (int, number), (float, number)):
         costs.put_values(cost, [value for value in values if type(value) is kind], 0.01)
 

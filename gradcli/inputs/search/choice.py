@@ -56,7 +56,7 @@ class Accepted:
 
 
 def fitting(found: Sequence[Accepted]) -> list[Accepted]:
-    """The inputs that backward fits, of those with the likeliest inputs' tensors.
+    """The inputs found that backward fits and that have all differentiable tensors of the likeliest ones.
 
     A gradient that is refused for a tensor is not avoided by integers or a number in that tensor's place.
     """
@@ -65,7 +65,7 @@ def fitting(found: Sequence[Accepted]) -> list[Accepted]:
 
 
 def chosen_among(found: Sequence[Accepted]) -> Accepted:
-    """The inputs to check with: the likeliest, or if backward fails there, those of the same tensors that it fits."""
+    """The inputs to check with: the likeliest, or if backward fails there, those with the same tensors that it fits."""
     likeliest = min(found, key=lambda each: each.plain_score)
     usable = [each for each in fitting(found) if not each.is_degenerate]
     best = usable if usable and not likeliest.fits else found

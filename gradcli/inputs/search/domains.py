@@ -31,7 +31,7 @@ LOWER: DomainChoice = ("open-interval", (("lo", -1.0), ("hi", 0.1)))
 UPPER: DomainChoice = ("open-interval", (("lo", 0.3), ("hi", 1.0)))
 BELOW_ONE: DomainChoice = ("open-interval", (("lo", 0.1), ("hi", 0.9)))
 SMALL: DomainChoice = ("open-interval", (("lo", -0.25), ("hi", 0.25)))
-"""Of these numbers a matrix of up to four columns is a contraction: an iteration z = f(W z + x) converges."""
+"""A matrix W of such numbers with up to four columns is a contraction: an iteration z = f(W z + x) converges."""
 ORDERED = ((LOWER, UPPER), (BELOW_ONE, ABOVE_ONE))
 """Domains of two inputs of which one is below the other: the lower one of either sign, then both positive."""
 _MIXED = ((UNIT, POSITIVE), (POSITIVE, WITHIN_ONE), (SPD, POSITIVE), (POSITIVE, UNIT))
@@ -138,7 +138,7 @@ def with_probabilities(
 
 
 def with_convergence(trials: Trials, guess: Guess) -> Guess:
-    """The same inputs with small numbers in one tensor, or in all, where forward's iteration does not converge else.
+    """The same inputs with small numbers in one tensor, or in all, if forward's iteration does not converge otherwise.
 
     An iteration that ends at its largest number of steps gives other outputs if it is allowed twice as many. An
     implicit gradient is right at its limit alone.

@@ -75,7 +75,7 @@ def with_statistics_of_features(trials: Trials, guess: Guess) -> Guess:
 
 
 def with_several_windows(trials: Trials, guess: Guess, fits: Callable[[Guess], bool]) -> Guess:
-    """The same inputs with a longer axis, where a window that forward moves along it has a single position.
+    """The same inputs with one axis longer, if a window that forward moves along it has a single position.
 
     A kernel as long as the signal has one position, and an output axis of one entry. Windows never overlap there: `=`
     in the place of `+=` in backward would not show.
@@ -102,7 +102,7 @@ def with_several_windows(trials: Trials, guess: Guess, fits: Callable[[Guess], b
 
 
 def _has_more_positions(before: Trial, after: Trial) -> bool:
-    """Whether an axis of an output had one entry before, and has more now."""
+    """Whether an axis of an output has more than one entry now, and had one before."""
     pairs = [(one.shape, two.shape) for one, two in zip(before.outputs, after.outputs, strict=False)]
     return any(len(one) == len(two) and any(n == 1 < m for n, m in zip(one, two, strict=True)) for one, two in pairs)
 

@@ -315,7 +315,7 @@ class Protocol:
         self._conclude(pair, result, note)
 
     def _left_by_large_steps(self, site: Site, weak: Mapping[Pair, PairResult]) -> dict[Pair, PairResult]:
-        """The pairs without those of noisy values that agree over large steps: the noise would be there nearby too."""
+        """Accept noisy pairs that agree over large steps, and return the others: nearby points would be as noisy."""
         for pair, result in weak.items():
             outcome = undecided_outcome(pair, result, result.note)
             if outcome.doubt is Doubt.NOISE and NOISY.intersection(result.judgement.statuses):

@@ -19,7 +19,7 @@ _ROUNDING = 1e-10
 
 
 def unconverged_note(subject: Subject, evidence: Sequence[Evidence]) -> str | None:
-    """What to say of a wrong gradient if more iterations change the outputs; None if none do, or no gradient is wrong.
+    """The note on a wrong gradient if more iterations change the outputs; None if not, or if no gradient is wrong.
 
     The limit becomes odd and about twice as large: an iteration may go back and forth between two values.
     """
