@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One parameter of forward, ctx left out."""
+    """One parameter of forward, ctx left out; a `static` one is declared to be no tensor, as by nondiff_argnums."""
 
     name: str
     has_default: bool = False
@@ -20,6 +20,7 @@ class Parameter:
     annotation: str | None = None
     variadic: bool = False
     keyword_only: bool = False
+    static: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

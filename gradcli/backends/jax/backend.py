@@ -4,6 +4,7 @@ import contextlib
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property, partial
 from types import ModuleType
 from typing import Any, final
@@ -266,6 +267,8 @@ class JaxBackend(TracedBackend):
             parameters = parameters_of(primal, skip=0)
         except (TypeError, ValueError):
             parameters = (Parameter(name="inputs", variadic=True),)
+        fixed = fixed_positions(rule)
+        parameters = tuple(replace(each, static=place in fixed) for place, each in enumerate(parameters))
         sample_inputs = getattr(target, "sample_inputs", None)
         return TargetInfo(
             name=_name(target),

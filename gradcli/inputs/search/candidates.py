@@ -24,6 +24,8 @@ COMPARED_COST = 0.45
 """Of a number that the source compares an argument with: more than for class numbers."""
 UNSURE_INDEX_COST = 0.35
 """More than a float tensor, and less where backward returns None for that."""
+STATIC_COST = 4.0
+"""Of a tensor where the framework is told that the argument is none: more than any number."""
 NAMED_INDEX_COST, SURE_INDEX_COST = 0.1, -0.6
 """Of an index input that its name suggests. If backward returns None for it too, it costs less than a float tensor."""
 LOW_RANK_COST = 3.0
@@ -106,11 +108,13 @@ def slot_for(name: str, parameter: Parameter, position: int, names: Sequence[str
     """
     costs = _Costs()
     word = _word(name)
-    gradient = hints.gradient_of(position)
+    gradient = False if parameter.static else hints.gradient_of(position)
     tensor_offset = _add_constants(costs, word, parameter, gradient, names)
     if parameter.has_default:
         costs.put(0.0, OMITTED)
         tensor_offset = max(tensor_offset, 1.3 if parameter.default is None else 4.0)
+    if parameter.static:
+        tensor_offset = max(tensor_offset, STATIC_COST)
     _add_tensors(costs, word, name, position, names, tensor_offset, hints, parameter.annotation or "")
     if not parameter.has_default:
         base = 4.5 if gradient is True else 0.55 if gradient is False and _may_be_constant(word) else CONSTANT_COST
