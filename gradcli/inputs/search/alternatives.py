@@ -82,6 +82,7 @@ def with_value(guess: Guess, index: int, value: object) -> Guess:
 
 def other_modes(slots: Sequence[Slot], hints: SourceHints, guess: Guess) -> Iterator[Guess]:
     """The other value of every flag that was left out, and what forward or backward compares words and numbers with."""
+    yield from (with_value(guess, index, not slots[index].parameter.default) for index in _flags_left_out(slots, guess))
     for index, (slot, choice) in enumerate(zip(slots, guess.skeleton, strict=True)):
         default = slot.parameter.default
         if choice.kind == "value" and not slot.parameter.has_default:
@@ -89,8 +90,6 @@ def other_modes(slots: Sequence[Slot], hints: SourceHints, guess: Guess) -> Iter
             others = [value for value in _compared(slot, hints) if type(value) in kinds]
             words = argument_names.WORDS["reduction"] if others and isinstance(choice.value, str) else ()
             yield from (with_value(guess, index, each) for each in (*others, *words) if each != choice.value)
-        if choice == OMITTED and isinstance(default, bool) and slot.name.lower() not in _RISKY_FLAGS:
-            yield with_value(guess, index, not default)
         if choice == OMITTED and type(default) in (str, int, float):
             kinds = (str,) if isinstance(default, str) else (int, float)
             others = [value for value in _compared(slot, hints) if type(value) in kinds and value != default]
@@ -100,15 +99,19 @@ def other_modes(slots: Sequence[Slot], hints: SourceHints, guess: Guess) -> Iter
 
 def _other_flags(slots: Sequence[Slot], guess: Guess) -> Iterator[Guess]:
     """The other values of all flags that were left out, if there are several."""
-    places = [
+    places = _flags_left_out(slots, guess)
+    if len(places) > 1:
+        for index in places:
+            guess = with_value(guess, index, not slots[index].parameter.default)
+        yield guess
+
+
+def _flags_left_out(slots: Sequence[Slot], guess: Guess) -> list[int]:
+    return [
         index
         for index, (slot, choice) in enumerate(zip(slots, guess.skeleton, strict=True))
         if choice == OMITTED and isinstance(slot.parameter.default, bool) and slot.name.lower() not in _RISKY_FLAGS
     ]
-    for index in places if len(places) > 1 else ():
-        guess = with_value(guess, index, not slots[index].parameter.default)
-    if len(places) > 1:
-        yield guess
 
 
 def _compared(slot: Slot, hints: SourceHints) -> Sequence[Any]:

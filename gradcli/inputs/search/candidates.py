@@ -25,7 +25,7 @@ COMPARED_COST = 0.45
 UNSURE_INDEX_COST = 0.35
 """More than a float tensor, and less where backward returns None for that."""
 STATIC_COST = 4.0
-"""Of a tensor where the framework is told that the argument is none: more than any number."""
+"""Of a tensor for an argument that is declared to be none, as by nondiff_argnums: more than any number."""
 NAMED_INDEX_COST, SURE_INDEX_COST = 0.1, -0.6
 """Of an index input that its name suggests. If backward returns None for it too, it costs less than a float tensor."""
 LOW_RANK_COST = 3.0

@@ -107,7 +107,7 @@ def summed_note(
     """The flag to add if an inferred input always has the shape that backward returns its gradient in.
 
     A loss that divides by `weight.sum()` may be meant for a weight of every entry, and forward takes a vector as well.
-    The framework sums the larger gradient of the vector without a word, and that sum need not be its gradient.
+    The framework silently sums a larger gradient to the shape of the vector, and the sum may be wrong.
 
     The arguments and the result are those of `positive_note`.
     """
