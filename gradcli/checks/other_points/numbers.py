@@ -88,7 +88,7 @@ def _other_windows(argument: Argument) -> tuple[int, ...] | None:
 
 
 def padding_for(argument: Argument, arguments: Sequence[Argument]) -> int | None:
-    """The position of the padding that makes room for more windows of a stride or dilation; None for other arguments."""
+    """The position of the padding that makes room for more windows, for a stride or dilation; else None."""
     if not places_windows(argument) or argument.name.lower() in _PADDING:
         return None
     whole = (n for n, each in enumerate(arguments) if type(each.value) is int and each.name.lower() in _PADDING)
