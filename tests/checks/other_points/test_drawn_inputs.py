@@ -70,8 +70,8 @@ def test_the_domain_in_the_message_excuses_it(ns, name):
 
 @pytest.mark.parametrize("name", ["ELU, negative branch", "magnitude, sign forgotten", "leaky relu, slope ignored"])
 def test_positive_inputs_are_not_asked_about_negative_ones(ns, name):
-    assert drawn(planted(ns, name), "x=4,domain=positive").verdict is Verdict.PASSED
-    assert drawn(planted(ns, name), "x=4").verdict is Verdict.FAILED
+    assert drawn(planted(ns, name), "x=4,domain=positive", shrink=False).verdict is Verdict.PASSED
+    assert drawn(planted(ns, name), "x=4", shrink=False).verdict is Verdict.FAILED
 
 
 @pytest.mark.parametrize("name", FAR)
@@ -193,7 +193,8 @@ RIGHT = {
 
 @pytest.mark.parametrize("forward", [NEWTON, bisected], ids=["Newton", "bisection"])
 def test_an_iteration_written_in_another_folder_is_no_licence_for_a_wrong_gradient(backend, ns, forward):
-    result = drawn(function_of(ns, forward, lambda ns, x, g: 1.01 * of_root(forward)(ns, x, g)), "x=5", samples=1)
+    wrong = function_of(ns, forward, lambda ns, x, g: 1.01 * of_root(forward)(ns, x, g))
+    result = drawn(wrong, "x=5", samples=1, shrink=False)
     assert result.verdict is Verdict.FAILED
 
 
@@ -218,7 +219,7 @@ def test_a_loop_over_entries_is_no_iteration(ns):
     def forward(ns, x):
         return ns.stack([ns.where(x[i] > 60, 3 * x[i], x[i] * x[i]) for i in range(x.shape[0])])
 
-    result = drawn(function_of(ns, forward, lambda ns, x, g: 2 * x * g), "x=6", samples=1)
+    result = drawn(function_of(ns, forward, lambda ns, x, g: 2 * x * g), "x=6", samples=1, shrink=False)
     assert result.verdict is Verdict.FAILED
     assert result.findings[0].kind in (FindingKind.WRONG_ENTRIES, FindingKind.WRONG_GRADIENT)
 
