@@ -232,7 +232,8 @@ wrong_added = adding_one(three(product_of(engine, 2)))
     ],
 )
 def test_a_saved_failure_is_called_in_the_same_way(name: str, flags: tuple[str, ...], tmp_path: Path) -> None:
-    specs: tuple[InputSpec, ...] = tuple(parse_input(f"{flag}=3x4") for flag in flags)
+    shape = "1" if name == "wrong_added" else "3x4"  # with an argument more, a search for a patch's sizes takes seconds
+    specs: tuple[InputSpec, ...] = tuple(parse_input(f"{flag}={shape}") for flag in flags)
     spec = CheckSpec(target=f"{__name__}:{name}", inputs=specs, inputs_from=InputsFrom.FLAGS)
     result = check_object(globals()[name], case_of(spec, Settings(order=1, samples=1)), failures=tmp_path)
     assert [finding.kind.value for finding in result.findings] == ["wrong-factor"]
