@@ -43,6 +43,7 @@ class TargetInfo:
     rules for forward mode and for batches, `rules` those for single arguments. `held` are the parameters that a module
     brings along, inputs beside forward's own, with their values. `outer` are the parameters of a decorator's wrapper,
     where `parameters` are those of what it wraps; `takes_keywords` says that any further name may be given.
+    `documentation` is the docstring of the class.
     """
 
     name: str
@@ -62,6 +63,7 @@ class TargetInfo:
     held: "tuple[tuple[str, NDArray[Any]], ...]" = ()
     outer: tuple[Parameter, ...] = ()
     takes_keywords: bool = False
+    documentation: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

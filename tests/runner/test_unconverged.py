@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.inputs.search.argument_names import limits_iterations
+from gradcli.inputs.hints.argument_names import limits_iterations
 from gradcli.verdict import Verdict
 from tests.checks.other_points.test_numbers import SIGNED, contraction_vjp, doubled, function_of
 

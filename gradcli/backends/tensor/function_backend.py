@@ -96,6 +96,7 @@ class FunctionBackend(Backend):
             has_jvp=self._overrides(function_class, "jvp"),
             jvp=static_method(function_class, "jvp") if self._overrides(function_class, "jvp") else None,
             vmap=self.vmap_rule(function_class),
+            documentation=function_class.__dict__.get("__doc__") or "",
         )
 
     def attempt(self, target: object, arguments: Sequence[Argument], *, gradients: bool = False) -> Trial:
@@ -265,6 +266,7 @@ class FunctionBackend(Backend):
             takes_keywords=takes_keywords(own or kind.forward),
             sample_inputs=sample_inputs if callable(sample_inputs) else None,
             held=() if inspect.isclass(module) else tuple(held_arrays(self.framework, module).items()),
+            documentation=kind.__dict__.get("__doc__") or "",
         )
 
     def _describe_callable(self, target: object) -> TargetInfo:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument
 from gradcli.errors import UserCodeError
-from gradcli.inputs.search.argument_names import BLANK_NAMES
+from gradcli.inputs.hints.argument_names import BLANK_NAMES
 
 _COUNTED = frozenset((
     "dim", "dims", "axis", "axes", "ndim", "size", "groups", "channels", "heads", "features", "classes", "experts",

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from gradcli.cases import InputSpec
-from gradcli.inputs.search import argument_names
-from gradcli.inputs.search.argument_names import types_named
+from gradcli.inputs.hints import argument_names
+from gradcli.inputs.hints.argument_names import types_named
+from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.candidates import OMITTED, Choice, Slot, annotated_values
-from gradcli.inputs.search.source_hints import SourceHints
 from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.targets import Trial
 

@@ -9,7 +9,9 @@ from typing import final
 import numpy as np
 
 from gradcli.cases import Argument, InputSpec
-from gradcli.inputs.search.argument_names import PARAMETER_NAMES
+from gradcli.inputs.hints.argument_names import PARAMETER_NAMES
+from gradcli.inputs.hints.equal_parts import parts_of
+from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.backward_inputs import (
     Fitting,
     as_matrices,
@@ -36,7 +38,6 @@ from gradcli.inputs.search.choice import (
     summed_away,
 )
 from gradcli.inputs.search.domains import square_domain, with_convergence, with_ordered_limits, with_probabilities
-from gradcli.inputs.search.equal_parts import parts_of
 from gradcli.inputs.search.error_messages import Mentions, refused_gradient
 from gradcli.inputs.search.optional_arguments import OPTIONAL_TRIES, OptionalArguments
 from gradcli.inputs.search.refinement import (
@@ -46,7 +47,6 @@ from gradcli.inputs.search.refinement import (
     with_statistics_of_features,
     without_ignored_ends,
 )
-from gradcli.inputs.search.source_hints import SourceHints
 from gradcli.inputs.search.trials import Failure, Guess, Trials, lacked_by_a_constant
 from gradcli.inputs.search.unification import Solution, Unifier
 from gradcli.targets import Trial
@@ -261,7 +261,7 @@ class BestFirstSearch:
                 continue
             known.add(skeleton)
             outcome = self._solve(self._unifier(skeleton), skeleton, 0)
-            if not isinstance(outcome, Solution) or is_degenerate(outcome.guess):
+            if not isinstance(outcome, Solution) or self._is_degenerate(outcome.guess):
                 continue
             if self.runs_backward(outcome.guess) or self._fit.narrowed(outcome) is not None:
                 self._accept(outcome)
@@ -281,7 +281,7 @@ class BestFirstSearch:
 
     def _unifier(self, skeleton: Skeleton) -> Unifier:
         return Unifier(
-            self._trials, skeleton, square_domain=self._square, letters=self._hints.einsum_letters,
+            self._trials, skeleton, square_domain=self._square, axes=self._hints.axes,
             parts=parts_of(self._hints.forward),
         )  # fmt: skip
 
@@ -340,7 +340,13 @@ class BestFirstSearch:
         total += sum(0.8 * max(0, choice.rank - real[0][0].rank) for choice, _ in real)
         settled = sum(choice.rank for choice in guess.skeleton if choice.kind == "fixed-tensor")
         total += 0.7 * max(0, len(solution.state.pinned) - settled) + 0.4 * len(guess.domains)
-        return total + DEGENERATE * is_degenerate(guess)
+        return total + DEGENERATE * self._is_degenerate(guess)
+
+    def _is_degenerate(self, guess: Guess) -> bool:
+        axes = {slot: self._hints.documented.get(self._trials.slots[slot].name, ()) for slot in guess.shapes}
+        of_rank = [(slot, shape) for slot, shape in guess.shapes.items() if len(axes[slot]) == len(shape)]
+        ones = [s for s, shape in of_rank if all(a == 1 for a, n in zip(axes[s], shape, strict=True) if n == 1)]
+        return is_degenerate(guess, ones)
 
     def _looks_elementwise(self, guess: Guess, slot: int) -> bool:
         """Whether something called a weight has the input's own shape: forward broadcasts, and a vector was meant."""

@@ -7,10 +7,10 @@ from typing import Any
 
 from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
-from gradcli.inputs.search import argument_names
-from gradcli.inputs.search.argument_names import excludes_tensors, types_named
-from gradcli.inputs.search.source_hints import SourceHints
-from gradcli.inputs.search.summed_cotangents import Sum
+from gradcli.inputs.hints import argument_names
+from gradcli.inputs.hints.argument_names import excludes_tensors, types_named
+from gradcli.inputs.hints.source_hints import SourceHints
+from gradcli.inputs.hints.summed_cotangents import Sum
 from gradcli.targets import Parameter
 
 TENSORS = ("float", "label", "index", "mask", "complex", "number-tensor", "fixed-tensor")

@@ -6,14 +6,14 @@ axis of one entry: such inputs are chosen only if forward rejects all others.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
+from gradcli.inputs.hints.source_hints import SourceHints
+from gradcli.inputs.hints.summed_cotangents import Sum
 from gradcli.inputs.search.candidates import Choice, Slot
 from gradcli.inputs.search.domains import SMALL, limit_of
-from gradcli.inputs.search.source_hints import SourceHints
-from gradcli.inputs.search.summed_cotangents import Sum
 from gradcli.inputs.search.trials import Guess, is_state
 from gradcli.inputs.search.unification import Solution
 
@@ -46,8 +46,8 @@ class Accepted:
 
     @property
     def is_degenerate(self) -> bool:
-        """Whether some size is 1."""
-        return is_degenerate(self.solution.guess)
+        """Whether some size is 1 that is not documented."""
+        return self.plain_score >= DEGENERATE / 2
 
     @property
     def fits(self) -> bool:
@@ -89,9 +89,12 @@ def cost_of_narrowing(guess: Guess) -> float:
     return NARROWED_TO_ONE if any(1 in shape or not shape for shape in guess.shapes.values()) else NARROWED
 
 
-def is_degenerate(guess: Guess) -> bool:
-    """Whether a tensor has an axis of one entry, or the first one, which tends to be the input itself, no axis."""
-    free = [slot for slot, choice in enumerate(guess.skeleton) if choice.is_free]
+def is_degenerate(guess: Guess, as_documented: Collection[int] = ()) -> bool:
+    """Whether a tensor has an axis of one entry, or the first one, which tends to be the input itself, no axis.
+
+    Tensors of the shapes that documentation gives are excepted.
+    """
+    free = [slot for slot, choice in enumerate(guess.skeleton) if choice.is_free and slot not in as_documented]
     if any(1 in guess.shapes[slot] for slot in free):
         return True
     floats = [slot for slot in free if guess.skeleton[slot].kind in _FLOATS]

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gradcli.inputs.search import argument_names
+from gradcli.inputs.hints import argument_names
 from gradcli.targets import Parameter
 
 SIZES = ((4, 3, 5, 2, 6, 7), (4, 4, 4, 4, 4, 4), (8, 2, 2, 2, 2, 2), (3, 4, 3, 2, 2, 2), (2, 2, 2, 2, 2, 2))

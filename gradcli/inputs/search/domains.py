@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gradcli.inputs.search.argument_names import limits_iterations
+from gradcli.inputs.hints.argument_names import limits_iterations
+from gradcli.inputs.hints.source_hints import SourceHints, parsed_text
 from gradcli.inputs.search.candidates import Choice
-from gradcli.inputs.search.source_hints import SourceHints, parsed_text
 from gradcli.inputs.search.trials import DomainChoice, Guess, Shape, Trials
 
 Pair = tuple[str, str]

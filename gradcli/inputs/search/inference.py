@@ -8,6 +8,7 @@ from functools import partial
 from gradcli.cases import InputSpec
 from gradcli.errors import InputsNotFoundError
 from gradcli.frozen import dataclass
+from gradcli.inputs.hints.source_hints import read_hints
 from gradcli.inputs.search.alternatives import alternatives_of, other_modes, with_a_slope
 from gradcli.inputs.search.best_first import Attempt, BestFirstSearch
 from gradcli.inputs.search.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
@@ -15,7 +16,6 @@ from gradcli.inputs.search.candidates import Slot
 from gradcli.inputs.search.choice import notes_on
 from gradcli.inputs.search.not_found import failure_text, functions_called, keys_read
 from gradcli.inputs.search.slots import slots_of
-from gradcli.inputs.search.source_hints import read_hints
 from gradcli.inputs.search.trials import Trials, farthest
 from gradcli.targets import TargetInfo
 
@@ -75,7 +75,7 @@ def infer(
     budget = Budget(limit_seconds=limit_seconds)
     failures: list[Trials] = []
     for slots, allowance in _argument_counts(list(slots_of(info, fixed)), budget_tries):
-        hints = read_hints(info.forward, None if info.inner else info.backward, [slot.name for slot in slots])
+        hints = read_hints(info, [slot.name for slot in slots])
         trials = Trials(info, attempt, slots, seed=seed, budget=budget, modes=partial(other_modes, slots, hints))
         budget.allow(allowance)
         search = BestFirstSearch(trials, hints, attempt_backward)

@@ -5,9 +5,9 @@ import re
 from collections.abc import Sequence
 
 from gradcli.cases import InputSpec
+from gradcli.inputs.hints.source_hints import parsed
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import sure_constants
-from gradcli.inputs.search.source_hints import parsed
 from gradcli.inputs.search.trials import Failure
 from gradcli.targets import Parameter, TargetInfo
 

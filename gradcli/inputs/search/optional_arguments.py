@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import final
 
+from gradcli.inputs.hints.argument_names import ADDED_NAMES, PARAMETER_NAMES, excludes_tensors
 from gradcli.inputs.search.alternatives import with_value
-from gradcli.inputs.search.argument_names import ADDED_NAMES, PARAMETER_NAMES, excludes_tensors
 from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
 from gradcli.inputs.search.error_messages import refused_gradient, refused_number
 from gradcli.inputs.search.trials import Guess, Trials

@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from gradcli.cases import InputSpec
 from gradcli.errors import UsageError
 from gradcli.inputs.builders import build
+from gradcli.inputs.hints.source_hints import read_hints
 from gradcli.inputs.search.candidates import Slot, fixed_slot, slot_for
-from gradcli.inputs.search.source_hints import read_hints
 from gradcli.targets import Parameter, TargetInfo
 
 _VARIADIC_COUNTS = (2, 1, 3)
@@ -47,7 +47,7 @@ def _slots(info: TargetInfo, given: dict[str, InputSpec], extra: Sequence[InputS
         names = [spec.name for spec in extra] or [f"{parameter.name}[{index}]" for index in range(count)]
         places += [(name, replace(parameter, name=name)) for name in names]
     names = [name for name, _ in places]
-    hints = read_hints(info.forward, None if info.inner else info.backward, names)
+    hints = read_hints(info, names)
     found = []
     for position, (name, parameter) in enumerate(places):
         if name in given:

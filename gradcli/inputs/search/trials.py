@@ -13,7 +13,7 @@ from gradcli.cases import Argument, InputSpec
 from gradcli.errors import OverrunError
 from gradcli.frozen import dataclass
 from gradcli.inputs.builders import build
-from gradcli.inputs.search.argument_names import BLANK_NAMES, STATE_NAMES
+from gradcli.inputs.hints.argument_names import BLANK_NAMES, STATE_NAMES
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import Skeleton, Slot
 from gradcli.targets import TargetInfo, Trial

@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import final
 
 from gradcli.frozen import dataclass
+from gradcli.inputs.hints.documented_shapes import Axis, names_in, size_of
+from gradcli.inputs.hints.equal_parts import alike, multiples, unpacked_parts
 from gradcli.inputs.search.candidates import Skeleton
 from gradcli.inputs.search.domains import POSITIVE, domain_choices
-from gradcli.inputs.search.equal_parts import alike, multiples, unpacked_parts
 from gradcli.inputs.search.error_messages import (
     aligned_sizes,
     complains_of_broadcast,
@@ -28,6 +29,8 @@ from gradcli.inputs.search.trials import MAX_ELEMENTS, NORMAL, DomainChoice, Fai
 
 SIZES = (3, 4, 5, 2, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20)
 PINNED_SIZES = (4, 2, 6, 3, 8, 12, 9, 1)
+_OTHER_NAMES = 1.0
+"""Added for two equal axes that have different names: other sizes are tried before."""
 _DEPTH_COST, _PROGRESS_GAIN, _MAX_QUEUE = 0.12, 5.0, 400
 _IDLE_TRIES = 8
 """A tensor that has changed no output for so many sets of sizes will hardly do so for another; nor will one have an
@@ -85,11 +88,11 @@ class Unifier:
 
     def __init__(
         self, trials: Trials, skeleton: Skeleton, *, square_domain: DomainChoice | None = None,
-        letters: Mapping[str, str] | None = None, parts: Sequence[int] = (),
+        axes: Mapping[str, tuple[Axis, ...]] | None = None, parts: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self._trials = trials
         self._parts = tuple(parts)
-        self._letters = letters or {}
+        self._named_axes = axes or {}
         self._domain_rounds = 2
         self._skeleton = skeleton
         self._square_domain = square_domain
@@ -198,7 +201,7 @@ class Unifier:
         return solution or Unsolved(failure=best[0])
 
     def _first(self, begin: State) -> list[tuple[float, int, int, State]]:
-        queue = [(0.0, 0, 0, begin), (-0.5, 2, 0, self._lettered(begin))]
+        queue = [(0.0, 0, 0, begin), (-0.5, 2, 0, self._named(begin))]
         if len(self._axes) > 2:
             queue.append((0.5, 1, 0, replace(begin, descending=True)))
         heapq.heapify(queue)
@@ -230,16 +233,43 @@ class Unifier:
             if one in axis_of and other in axis_of and one != other:
                 yield from (merged for _, merged in self._merge(state, axis_of[one], axis_of[other], 0.0))
 
-    def _lettered(self, state: State) -> State:
-        """`state` with those axes equal that have the same letter in forward's einsum."""
-        first: dict[str, int] = {}
-        for index, (slot, axis) in enumerate(self._axes):
-            letters = self._letters.get(self._trials.slots[slot].name, "")
-            if len(letters) == self._ranks[slot]:
-                same = first.setdefault(letters[axis], index)
+    def _named(self, state: State) -> State:
+        """`state` with those axes equal that have one name in the documentation, or in forward's einsum.
+
+        Constant sizes are settled, also those that a number given as an argument of that name states; so are the sizes
+        in sums and products of names, and what these come to.
+        """
+        values = {slot.name: choice.value for slot, choice in zip(self._trials.slots, self._skeleton, strict=True)}
+        numbers = {name: value for name, value in values.items() if type(value) is int and value > 0}
+        first: dict[Axis, int] = {}
+        for index, (slot, place) in enumerate(self._axes):
+            if (name := self._axis_name((slot, place))) is not None:
+                same = first.setdefault(name, index)
                 merged = self._merge(state, state.partition[same], state.partition[index], 0.0)
                 state = next((each for _, each in merged), state)
+        for axis, index in first.items():
+            size = axis if isinstance(axis, int) else numbers.get(axis)
+            if size is not None and state.partition[index] not in dict(state.pinned):
+                state = state.with_size(state.partition[index], size)
+        for axis, index in first.items():
+            if isinstance(axis, str) and names_in(axis) != [axis]:
+                state = self._composed(state, axis, index, first, numbers)
         return state
+
+    def _composed(
+        self, state: State, axis: str, index: int, first: Mapping[Axis, int], numbers: Mapping[str, int]
+    ) -> State:
+        """`state` with the size of an axis that is a sum or product of named sizes."""
+        sizes = self._sizes(state)
+        places = {name: state.partition[first[name]] for name in names_in(axis) if name in first}
+        unused = iter([size for size in SIZES if size not in sizes.values()])
+        others = {name: next(unused, 2) for name in names_in(axis) if name not in places}
+        size = size_of(axis, {**others, **numbers, **{name: sizes[place] for name, place in places.items()}})
+        if size is None or state.partition[index] in dict(state.pinned):
+            return state
+        for place in places.values():
+            state = state.with_size(place, sizes[place])
+        return state.with_size(state.partition[index], size)
 
     def _alike(self, state: State) -> State:
         """`state` with the axes equal that are aligned by broadcasting."""
@@ -320,7 +350,8 @@ class Unifier:
             places.setdefault(representative, []).append(place)
         for one, other in itertools.combinations(places, 2):
             cost = min(self._distance(a, b) for a in places[one] for b in places[other])
-            yield from self._merge(state, one, other, cost)
+            named = [{name for place in places[axis] if (name := self._axis_name(place))} for axis in (one, other)]
+            yield from self._merge(state, one, other, cost + _OTHER_NAMES * (all(named) and not named[0] & named[1]))
         if failure.error is not None:
             for axis in places:
                 if axis not in dict(state.pinned):
@@ -353,6 +384,10 @@ class Unifier:
             for representative in (one, other)
         ]
         return not slots[0] & slots[1]
+
+    def _axis_name(self, place: tuple[int, int]) -> Axis | None:
+        axes = self._named_axes.get(self._trials.slots[place[0]].name, ())
+        return axes[place[1]] if len(axes) == self._ranks[place[0]] else None
 
     def _distance(self, one: tuple[int, int], other: tuple[int, int]) -> float:
         if one[0] == other[0]:

@@ -9,7 +9,7 @@ from gradcli.backends.base import Subject
 from gradcli.cases import Argument
 from gradcli.checks.constants import with_defaults
 from gradcli.errors import UserCodeError
-from gradcli.inputs.search.argument_names import limits_iterations
+from gradcli.inputs.hints.argument_names import limits_iterations
 from gradcli.numerics.wording import of_largest
 from gradcli.results import Evidence
 from gradcli.verdict import Verdict

@@ -8,8 +8,8 @@ import numpy as np
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument, InputSpec
 from gradcli.inputs.builders import build
+from gradcli.inputs.hints.source_hints import read_hints
 from gradcli.inputs.search.domains import ORDERED, pairs_of
-from gradcli.inputs.search.source_hints import read_hints
 from gradcli.inputs.search.trials import DomainChoice
 from gradcli.results import CheckResult, Evidence, Finding
 from gradcli.runner.outcome.recheck import FailureProof, Recheck
@@ -83,7 +83,7 @@ def ordered_note(
             for name, (domain, parameters) in zip(pair, domains, strict=True)
         )
 
-    for pair in pairs_of(read_hints(subject.info.forward, None, names).forward, names):
+    for pair in pairs_of(read_hints(subject.info, names).forward, names):
         if not specs.keys() >= set(pair):
             continue
         for domains in ORDERED:

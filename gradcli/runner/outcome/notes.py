@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gradcli.cases import InputSpec
 from gradcli.findings import FindingKind
-from gradcli.inputs.search.argument_names import is_layers_parameter
+from gradcli.inputs.hints.argument_names import is_layers_parameter
 from gradcli.results import Evidence, Finding
 from gradcli.verdict import Verdict
 from gradcli.watchdog.case import Overrun, Watchdog

@@ -11,7 +11,7 @@ import pytest
 import gradcli
 from gradcli.backends.numpy.claims import GradientPair
 from gradcli.engine.autograd import Function
-from gradcli.inputs.search.source_hints import SourceHints
+from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.verdict import Verdict
 
 

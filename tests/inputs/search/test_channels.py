@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import gradcli
-from gradcli.inputs.search.source_hints import SourceHints
+from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.verdict import Verdict
 
 

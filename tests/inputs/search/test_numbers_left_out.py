@@ -6,7 +6,7 @@ import pytest
 
 import gradcli
 from gradcli.engine.autograd import Function
-from gradcli.inputs.search.argument_names import excludes_tensors, types_named
+from gradcli.inputs.hints.argument_names import excludes_tensors, types_named
 
 
 def capped(annotation: Any, factor: float = 1.0) -> type[Function]:

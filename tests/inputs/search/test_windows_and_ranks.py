@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gradcli.cases import CheckSpec
-from gradcli.inputs.search.source_hints import SourceHints
+from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.results import CheckResult
 from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import case_of

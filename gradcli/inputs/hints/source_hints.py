@@ -10,8 +10,10 @@ from dataclasses import field
 from typing import Any
 
 from gradcli.frozen import dataclass
-from gradcli.inputs.search.argument_names import PARAMETER_NAMES
-from gradcli.inputs.search.summed_cotangents import Sum, returned_values, sums_of
+from gradcli.inputs.hints.argument_names import PARAMETER_NAMES
+from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes
+from gradcli.inputs.hints.summed_cotangents import Sum, returned_values, sums_of
+from gradcli.targets import TargetInfo
 
 _IMAGES = r"conv2d|pool2d|conv_transpose2d|interpolate|grid_sample|unfold\(|\b[bBnN], ?[cC], ?[hH], ?[wW]\b"
 _SEQUENCES = r"conv1d|bmm\(|baddbmm|pool1d"
@@ -25,6 +27,8 @@ _CONJUGATED = r"\b{0}\.(?:conj|imag\b)|\b(?:conj|conjugate|imag|view_as_real)\(\
 _REDUCED = r"\.(?:sum|mean|var|std|amax|norm)\((?:dim=|axis=)?[(\[]([\d, ]+)[)\]]"
 _EQUALITIES = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 _GROUPS = (ast.Tuple, ast.List, ast.Set)
+DOCUMENTED_BONUS = 4.0
+"""For the rank that documentation gives: more than any other hint, less than all costs of an unlikely kind."""
 _UNBROADCAST = r"sum_to_size|unbroadcast|sum_to_shape|sum_to\("
 
 
@@ -33,7 +37,7 @@ class SourceHints:
     """Hints read from source; they order the search and never decide it. Empty where there is no source.
 
     `conjugated` says that forward conjugates an argument itself, or takes its imaginary part; `names` are forward's
-    global names.
+    global names, and `documented` the shapes that docstrings and comments give for arguments.
     """
 
     forward: str
@@ -42,6 +46,7 @@ class SourceHints:
     conjugated: bool = False
     sums: tuple[Sum | None, ...] = ()
     names: Mapping[str, Any] = field(default_factory=dict)
+    documented: Mapping[str, tuple[Axis, ...]] = field(default_factory=dict)
 
     def sum_of(self, position: int) -> Sum | None:
         """The sum of the cotangent that is a factor of this argument's gradient."""
@@ -64,8 +69,8 @@ class SourceHints:
             bonuses[match[1].count(",") + (1 if match[2] is None else 2)] = 3.0
         if first and (last := max(self._reduced_axes, default=0)) > 1:
             bonuses.setdefault(last + 1, 2.0)
-        if name in self.einsum_letters:
-            bonuses[len(self.einsum_letters[name])] = 2.5
+        if name in self._einsum_letters:
+            bonuses[len(self._einsum_letters[name])] = 2.5
         for match in re.finditer(rf"(?<![\w.]){escaped}\[((?:[:\w.]+, ?)*(?:[:\w.]+))\]", self.forward):
             axes = [axis.strip() for axis in match[1].split(",")]
             kept = [axis for axis in axes if axis not in ("None", "np.newaxis")]
@@ -80,6 +85,8 @@ class SourceHints:
         own = rf"{escaped}\.(?:shape\[(?:-1|0)\]|size\((?:-1|0)\)|numel\(\)|size)"
         if re.search(rf"reshape\(-1, ?{own}\)\.sum\((?:axis=|dim=)?0", self.backward):
             bonuses[1] = 2.5  # the gradient is summed over all axes but the last
+        if name in self.documented:
+            bonuses[len(self.documented[name])] = DOCUMENTED_BONUS
         return bonuses
 
     def least_rank(self, name: str) -> int:
@@ -102,7 +109,12 @@ class SourceHints:
         return re.search(r"\b(?:sum|norm|mean|vector_norm)\([^()]*(?:-1|\b2)\b[^()]*\)", self.forward) is not None
 
     @property
-    def einsum_letters(self) -> dict[str, str]:
+    def axes(self) -> dict[str, tuple[Axis, ...]]:
+        """The axes of arguments, by name, that documentation gives or else the letters of an einsum."""
+        return {**{name: tuple(letters) for name, letters in self._einsum_letters.items()}, **self.documented}
+
+    @property
+    def _einsum_letters(self) -> dict[str, str]:
         """The letters of each argument that goes into an einsum as it is."""
         found: dict[str, str] = {}
         for match in re.finditer(r"einsum\(\s*[\"']([a-zA-Z, ]+)->[a-zA-Z ]*[\"'],([^)]*)\)", self.forward):
@@ -250,18 +262,19 @@ def _keys(node: ast.expr) -> list[ast.expr]:
     return []
 
 
-def read_hints(
-    forward: Callable[..., Any] | None, backward: Callable[..., Any] | None, names: Sequence[str]
-) -> SourceHints:
-    """The hints for a target whose arguments have these names; without source there are none."""
-    own, text = _source(forward), _source(backward)
+def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
+    """The hints for a target whose arguments have these names; without source there are few."""
+    own = _source(info.forward)
+    text = _source(None if info.inner else info.backward)
+    annotations = {each.name: each.annotation for each in info.parameters if each.annotation is not None}
     return SourceHints(
         forward=own,
         backward=text,
         gradients=_gradients(text, len(names)),
         conjugated=any(re.search(_CONJUGATED.format(re.escape(name)), own) for name in names),
         sums=sums_of(parsed_text(text), names),
-        names=getattr(inspect.unwrap(forward), "__globals__", {}) if callable(forward) else {},
+        names=getattr(inspect.unwrap(info.forward), "__globals__", {}) if callable(info.forward) else {},
+        documented=documented_shapes(names, own, info.documentation, annotations),
     )
 
 

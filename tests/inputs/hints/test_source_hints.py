@@ -7,10 +7,11 @@ import pytest
 import gradcli
 from gradcli.cases import CheckSpec
 from gradcli.engine.autograd import Function
-from gradcli.inputs.search.source_hints import SourceHints, read_hints
+from gradcli.inputs.hints.source_hints import SourceHints, read_hints
 from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
+from gradcli.targets import TargetInfo
 from gradcli.verdict import Verdict
 
 
@@ -31,7 +32,9 @@ def computed(ctx: Any, g: Any) -> Any:
     ("backward", "has"), [(in_a_tuple, (True, False)), (by_name, (True, True)), (computed, (None, None))]
 )
 def test_which_arguments_have_a_gradient(backward: Any, has: tuple[bool | None, ...]) -> None:
-    hints = read_hints(None, backward, ["x", "p"])
+    hints = read_hints(
+        TargetInfo(name="f", backend="torch", parameters=(), forward=None, backward=backward), ["x", "p"]
+    )
     assert tuple(hints.gradient_of(position) for position in (0, 1)) == has
 
 

@@ -1,0 +1,162 @@
+"""The shapes of arguments that docstrings, comments and annotations give, such as `q, k, v: (B, H, T, D)`.
+
+A shape is a tuple of axes: an int is a constant size, a text is the name of a size (`B`), or a sum, difference,
+product or quotient of names and numbers (`L // 2 + 1`). `*` and `...` are one axis.
+"""
+
+import ast
+import inspect
+import io
+import operator
+import re
+import tokenize
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+Axis = int | str
+
+_NAME = r"[A-Za-z]\w*"
+_AXIS = rf"(?:\*\w*|\.\.\.|(?:{_NAME}|\d+)(?:\s*(?://|[-+*/])\s*(?:{_NAME}|\d+))*)"
+_GROUP = re.compile(rf"(?P<open>[(\[])\s*(?P<axes>{_AXIS}(?:\s*(?:,|\sx\s|×)\s*{_AXIS})*)\s*(?P<comma>,?)\s*[)\]]")
+_ENDS = re.compile(r"\.\s|;|->|→|\n\s*\n|\breturns?\b", re.IGNORECASE)
+_TENSOR = re.compile(r"(?:tensor|array)$", re.IGNORECASE)
+_SHAPE_WORD = re.compile(r"\b(?:shapes?|sizes?|dim(?:ension)?s?)\b", re.IGNORECASE)
+_USUAL = frozenset({
+    "batch", "batch_size", "bsz", "channels", "channel", "height", "width", "depth", "length", "seq", "seq_len", "time",
+    "heads", "num_heads", "n_heads", "dim", "hidden", "features", "in_features", "out_features", "classes",
+    "num_classes", "points", "tokens", "steps", "rows", "cols", "nodes", "edges",
+})  # fmt: skip
+"""Names of sizes that are words: other words in brackets are rather prose, as in `(mean, variance)`."""
+_ARTICLES = frozenset({"a", "A", "I", "i"})
+_AFTER_A_NAME = re.compile(r"\s*[`'\"]*\s*(?:[:,(\[]|and\b|of\b|is\b)")
+_PARAMETER = re.compile(
+    r"\s*(?:def\s.*\()?(?P<name>[A-Za-z_]\w*)\s*(?::[^=#]*)?(?:(?:=[^#(]*)?(?:,|\)\s*(?:->.*)?:)\s*)?$"
+)
+"""The last parameter on a line of a signature."""
+_ANNOTATION = re.compile(r"\w+\[\s*[\w.]+\s*,\s*[\"'](?P<axes>[^\"']*)[\"']\s*\]")
+_LARGEST = 64
+_FARTHEST = 100
+"""A shape belongs to a name at most so many characters before it."""
+_OPERATIONS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.floordiv,
+    ast.FloorDiv: operator.floordiv,
+}
+
+
+def documented_shapes(
+    names: Sequence[str], source: str, documentation: str = "", annotations: Mapping[str, str] | None = None
+) -> dict[str, tuple[Axis, ...]]:
+    """The shapes that are given for arguments; the first one that is found of each.
+
+    Args:
+        names: the arguments.
+        source: of forward, of which docstring and comments are read.
+        documentation: a further text, such as the class's docstring.
+        annotations: of the arguments, which may give shapes as `Float[Tensor, "batch dim"]` does.
+    """
+    found: dict[str, tuple[Axis, ...]] = {}
+    for name, annotation in (annotations or {}).items():
+        if (match := _ANNOTATION.search(annotation)) is not None:
+            found[name] = tuple(_annotated(axis) for axis in match["axes"].split())
+    for text in (*_texts(source), documentation):
+        for name, shape in _described(names, text):
+            found.setdefault(name, shape)
+    return found
+
+
+def size_of(axis: str, sizes: Mapping[str, int]) -> int | None:
+    """The value of an axis such as `2 * H + 1` for sizes of its names; None if one is unknown or it is not positive."""
+    try:
+        value = _value(ast.parse(axis, mode="eval").body, sizes)
+    except (SyntaxError, KeyError, ZeroDivisionError):
+        return None
+    return value if value is not None and value > 0 else None
+
+
+def names_in(axis: str) -> list[str]:
+    """The names in an axis such as `T * k`, one for the axis itself where it is a name."""
+    return re.findall(_NAME, axis)
+
+
+def _value(node: ast.expr, sizes: Mapping[str, int]) -> int | None:
+    match node:
+        case ast.Constant(value=int() as value):
+            return value
+        case ast.Name(id=name):
+            return sizes[name]
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATIONS:
+            one, other = _value(left, sizes), _value(right, sizes)
+            return None if one is None or other is None else _OPERATIONS[type(op)](one, other)
+    return None
+
+
+def _texts(source: str) -> Iterator[str]:
+    """The docstring in a function's source, and its comments, each after the parameter on its line."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield inspect.cleandoc(ast.get_docstring(node) or "")
+    lines = source.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            before = _PARAMETER.match(lines[token.start[0] - 1][: token.start[1]])
+            yield ("" if before is None else f"{before['name']}: ") + token.string.lstrip("# ")
+
+
+def _annotated(axis: str) -> Axis:
+    """An axis of an annotation: `3`, `b`, `n=3`, `*batch`, `#broadcast`, `_`."""
+    axis = axis.lstrip("#?").split("=")[-1]
+    return int(axis) if axis.isdigit() else axis
+
+
+def _described(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[Axis, ...]]]:
+    end = 0
+    for group in _GROUP.finditer(text):
+        between = text[end : group.start()]
+        shape = _shape(group, between, names)
+        if shape is None:
+            continue
+        end = group.end()
+        between = _ENDS.split(between)[-1][-_FARTHEST:]
+        yield from ((name, shape) for name in _owners(between, names))
+
+
+def _shape(group: re.Match[str], before: str, names: Sequence[str]) -> tuple[Axis, ...] | None:
+    """The shape in brackets; None where they rather hold prose or the arguments of a call."""
+    word = re.search(r"\w+$", before)
+    if word is not None and _TENSOR.search(word[0]) is None:
+        return None
+    texts = [each.strip() for each in re.split(r",|\sx\s|×", group["axes"])]
+    shape = tuple(int(each) if each.isdigit() else each.replace("/", "//").replace("////", "//") for each in texts)
+    if any(isinstance(axis, int) and not 0 < axis <= _LARGEST for axis in shape):
+        return None
+    words = [axis for axis in shape if isinstance(axis, str)]
+    if len(shape) > 1 and all(word in names for word in words) and len(words) == len(shape):
+        return None
+    likely = any(len(each) <= 2 or not each.islower() or each in _USUAL for each in words)
+    sure = likely or word is not None or _SHAPE_WORD.search(before[-_FARTHEST:]) is not None
+    if len(shape) == 1 and not group["comma"] and group["open"] == "(":
+        sure = bool(words) and words[0].isupper() and (len(words[0]) <= 2 or sure)
+    return shape if sure or (not words and len(shape) > 1) else None
+
+
+def _owners(text: str, names: Sequence[str]) -> list[str]:
+    """The arguments that a shape after `text` belongs to: those that a colon follows, or else the last ones named."""
+    places = [
+        match
+        for match in re.finditer(r"(?<![\w.])[A-Za-z_]\w*", text)
+        if match[0] in names and (match[0] not in _ARTICLES or _AFTER_A_NAME.match(text, match.end()))
+    ]
+    heads = [n for n, place in enumerate(places) if re.match(r"[`'\"*]*\s*(?:\([^)]*\)\s*)?:", text[place.end() :])]
+    last = heads[-1] if heads else len(places) - 1
+    owners = [places[last][0]] if places else []
+    for one, other in zip(reversed(places[:last]), reversed(places[1 : last + 1]), strict=True):
+        if re.fullmatch(r"[`'\"\s]*(?:,|and|&|/|,\s*and)[`'\"\s]*", text[one.end() : other.start()]) is None:
+            break
+        owners.append(one[0])
+    return owners

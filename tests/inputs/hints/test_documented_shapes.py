@@ -1,0 +1,165 @@
+"""Shapes that docstrings, comments and annotations give, and the checks with inputs of these shapes."""
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.engine import tensor
+from gradcli.engine.autograd import Function
+from gradcli.inputs.hints.documented_shapes import documented_shapes, size_of
+from gradcli.verdict import Verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes"),
+    [
+        ("x (B, L, C) real, complex w (L//2+1, C).", {"x": ("B", "L", "C"), "w": ("L//2+1", "C")}),
+        ("Attention of q and k: (B, H, T, D).", {"q": ("B", "H", "T", "D"), "k": ("B", "H", "T", "D")}),
+        ("x: [T, D], w: [T*k] -> [T*k, D]", {"x": ("T", "D"), "w": ("T*k",)}),
+        ("Projects points x (N, 2) by w (3, 3).", {"x": ("N", 2), "w": (3, 3)}),
+        ("Args:\n    x (Tensor): features of shape (N, C).\n    w (Tensor): (C,)", {"x": ("N", "C"), "w": ("C",)}),
+        ("x : array_like, shape (n, d)\n    The input.", {"x": ("n", "d")}),
+        ("x (Tensor[N, 4]): boxes; w (Tensor[N]): scores", {"x": ("N", 4), "w": ("N",)}),
+        (":param x: FloatTensor of shape (V, 3)", {"x": ("V", 3)}),
+        ("x: (batch, channels), w: (channels,)", {"x": ("batch", "channels"), "w": ("channels",)}),
+        ("`x` is (N x D), w: (..., D)", {"x": ("N", "D"), "w": ("...", "D")}),
+        ("x: the input. Returns (N, D)", {}),
+        ("x is normalised (mean, variance), see f(x, w) and g (x, w)", {}),
+        ("scales x by w (default 3), or w(N, C), or w (see below)", {}),
+        ("multiplies a matrix (N, D)", {}),
+    ],
+)
+def test_shapes_in_a_text(text: str, shapes: dict[str, tuple[int | str, ...]]) -> None:
+    assert documented_shapes(["x", "w", "q", "k", "a"], "", text) == shapes
+
+
+def test_comments_and_annotations() -> None:
+    source = (
+        "def forward(ctx,\n            x,  # (B, T, D)\n            w: Tensor,  # [D, E]\n            eps=1e-5):\n"
+        '    """A product."""\n    # q: (B, H)\n    y = x.view(B, T)  # (B, T)\n    return y\n'
+    )
+    found = documented_shapes(["x", "w", "q", "y"], source, annotations={"k": "Float[Tensor, 'b n=3 #c']"})
+    assert found == {"x": ("B", "T", "D"), "w": ("D", "E"), "q": ("B", "H"), "k": ("b", 3, "c")}
+
+
+@pytest.mark.parametrize(
+    ("axis", "size"), [("L // 2 + 1", 4), ("2*L", 14), ("L-k", 5), ("L-7", None), ("M*2", None), ("L//0", None)]
+)
+def test_sizes_of_composed_axes(axis: str, size: int | None) -> None:
+    assert size_of(axis, {"L": 7, "k": 2}) == size
+
+
+class Homography(Function):
+    """Maps points (N, 2) by matrix (3, 3), and divides by the third coordinate."""
+
+    scale = 1.0
+
+    @classmethod
+    def forward(cls, ctx, points, matrix):
+        ones = np.ones((len(points), 1))
+        hat = np.concatenate([points.numpy(), ones], 1)
+        image = hat @ matrix.numpy().T
+        ctx.kept = hat, image, matrix.numpy()
+        return tensor(image[:, :2] / image[:, 2:])
+
+    @classmethod
+    def backward(cls, ctx, g):
+        hat, image, matrix = ctx.kept
+        g = g.numpy()
+        depth = -(g * image[:, :2]).sum(1, keepdims=True) / image[:, 2:] ** 2
+        back = np.concatenate([g / image[:, 2:], cls.scale * depth], 1)
+        return tensor((back @ matrix)[:, :2]), tensor(back.T @ hat)
+
+
+class HomographyOff(Homography):
+    """Maps points (N, 2) by matrix (3, 3)."""
+
+    scale = 1.001
+
+
+class Heads(Function):
+    """Mixes the parts of each head of q: (B, T, D) by mixing: (T, T)."""
+
+    factor = 1.0
+
+    @classmethod
+    def forward(cls, ctx, q, mixing, num_heads=2):
+        if q.shape[2] % num_heads:
+            raise ValueError("the heads do not fit")
+        ctx.kept = q, mixing
+        return mixing @ q
+
+    @classmethod
+    def backward(cls, ctx, g):
+        q, mixing = ctx.kept
+        return mixing.t() @ g, cls.factor * (g @ q.transpose(1, 2)).sum(0), None
+
+
+class HeadsOff(Heads):
+    """q: (B, T, D), mixing: (T, T)"""
+
+    factor = 0.999
+
+
+class Weighted(Function):
+    """x: (B, D), t: (B, 1)"""
+
+    factor = 1.0
+
+    @classmethod
+    def forward(cls, ctx, x, t):
+        ctx.save_for_backward(x, t)
+        return x * t.sin()
+
+    @classmethod
+    def backward(cls, ctx, g):
+        x, t = ctx.saved_tensors
+        return g * t.sin(), cls.factor * (g * x * t.cos()).sum(1, keepdim=True)
+
+
+class WeightedOff(Weighted):
+    """x: (B, D), t: (B, 1)"""
+
+    factor = 1.001
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "shapes", "at"),
+    [
+        (Homography, HomographyOff, [(4, 2), (3, 3)], "points"),
+        (Heads, HeadsOff, [(2, 3, 4), (3, 3)], "mixing"),
+        (Weighted, WeightedOff, [(3, 4), (3, 1)], "t"),
+    ],
+)
+def test_inputs_have_the_documented_shapes(
+    right: type[Function], wrong: type[Function], shapes: list[tuple[int, ...]], at: str
+) -> None:
+    case = gradcli.check(right, shrink=False, order=1).cases[0]
+    assert case.verdict is Verdict.PASSED
+    assert [spec.shape for spec in case.inputs if spec.kind == "tensor"] == shapes
+    assert not [note for note in case.notes if "forward also accepts" in note]
+    failed = gradcli.check(wrong, shrink=False, order=1).cases[0]
+    assert failed.verdict is Verdict.FAILED
+    assert at in {finding.input for finding in failed.findings}
+
+
+class Misdocumented(Function):
+    """x: (B, C, H, W), weight: (C, 7)"""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        if x.dim() != 2:
+            raise ValueError("x must be a matrix")
+        ctx.save_for_backward(x, weight)
+        return x @ weight
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        return g @ weight.t(), x.t() @ g
+
+
+def test_other_shapes_are_found_where_the_documentation_is_wrong() -> None:
+    case = gradcli.check(Misdocumented, shrink=False, order=1).cases[0]
+    assert case.verdict is Verdict.PASSED
+    assert [len(spec.shape or ()) for spec in case.inputs] == [2, 2]
