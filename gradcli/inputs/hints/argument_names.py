@@ -67,6 +67,8 @@ ITERATION_LIMITS = re.compile(r"(?:.*_)?max_?(?:iter(?:s|ations?)?|steps|evals?|
 """Names of numbers after which an iteration stops even if it has not converged."""
 BLANK_NAMES = re.compile(r"(?:.*_)?blank(?:_(?:index|idx|label|id|class|token|symbol))?")
 """Names of a class that no label may be, as the blank of CTC."""
+LENGTH_NAMES = re.compile(r"(?:.*_)?(?:lengths|lens|seqlens)")
+"""Names of the lengths of sequences, which are counts: none is 0."""
 STATE_NAMES = re.compile(r"(?:running|moving|ema)_\w+|num_batches_tracked")
 COMPANIONS: Mapping[str, frozenset[str]] = {
     "k": frozenset("qv"), "p": frozenset("q"), "s": frozenset("t"), "t": frozenset("s"), "n": frozenset("m"),

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 Axis = int | str
 
 _NAME = r"[A-Za-z]\w*"
-_AXIS = rf"(?:\*\w*|\.\.\.|(?:{_NAME}|\d+)(?:\s*(?://|[-+*/])\s*(?:{_NAME}|\d+))*)"
+_TERM = rf"(?:{_NAME}|\d+{_NAME}|\d+)"
+_AXIS = rf"(?:\*\w*|\.\.\.|{_TERM}(?:\s*(?://|[-+*/])\s*{_TERM})*)"
 _GROUP = re.compile(rf"(?P<open>[(\[])\s*(?P<axes>{_AXIS}(?:\s*(?:,|\sx\s|×)\s*{_AXIS})*)\s*(?P<comma>,?)\s*[)\]]")
 _ENDS = re.compile(r"\.\s|;|->|→|\n\s*\n|\breturns?\b", re.IGNORECASE)
 _TENSOR = re.compile(r"(?:tensor|array)$", re.IGNORECASE)
@@ -28,6 +29,8 @@ _USUAL = frozenset({
 """Names of sizes that are words: other words in brackets are rather prose, as in `(mean, variance)`."""
 _ARTICLES = frozenset({"a", "A", "I", "i"})
 _AFTER_A_NAME = re.compile(r"\s*[`'\"]*\s*(?:[:,(\[]|and\b|of\b|is\b)")
+_HEAD = re.compile(r"^[-*\s]*(?::param\s+)?[`'\"*]*(?P<name>\w+)[`'\"*]*\s*(?:\([^)]*\)\s*)?:", re.MULTILINE)
+"""What begins the description of an argument in a list of arguments."""
 _PARAMETER = re.compile(
     r"\s*(?:def\s.*\()?(?P<name>[A-Za-z_]\w*)\s*(?::[^=#]*)?(?:(?:=[^#(]*)?(?:,|\)\s*(?:->.*)?:)\s*)?$"
 )
@@ -132,7 +135,7 @@ def _shape(group: re.Match[str], before: str, names: Sequence[str]) -> tuple[Axi
     if word is not None and _TENSOR.search(word[0]) is None:
         return None
     texts = [each.strip() for each in re.split(r",|\sx\s|×", group["axes"])]
-    shape = tuple(int(each) if each.isdigit() else each.replace("/", "//").replace("////", "//") for each in texts)
+    shape = tuple(int(each) if each.isdigit() else _spelt_out(each) for each in texts)
     if any(isinstance(axis, int) and not 0 < axis <= _LARGEST for axis in shape):
         return None
     words = [axis for axis in shape if isinstance(axis, str)]
@@ -145,15 +148,22 @@ def _shape(group: re.Match[str], before: str, names: Sequence[str]) -> tuple[Axi
     return shape if sure or (not words and len(shape) > 1) else None
 
 
+def _spelt_out(axis: str) -> str:
+    """An axis in Python's syntax: `3H` is `3*H`, and a quotient is an integer."""
+    return re.sub(r"/+", "//", re.sub(rf"\b(\d+)({_NAME})", r"\1*\2", axis))
+
+
 def _owners(text: str, names: Sequence[str]) -> list[str]:
-    """The arguments that a shape after `text` belongs to: those that a colon follows, or else the last ones named."""
+    """The arguments whose shape follows `text`: those that its line describes, or else the last ones named."""
     places = [
         match
         for match in re.finditer(r"(?<![\w.])[A-Za-z_]\w*", text)
         if match[0] in names and (match[0] not in _ARTICLES or _AFTER_A_NAME.match(text, match.end()))
     ]
-    heads = [n for n, place in enumerate(places) if re.match(r"[`'\"*]*\s*(?:\([^)]*\)\s*)?:", text[place.end() :])]
-    last = heads[-1] if heads else len(places) - 1
+    heads = {match.start("name") for match in _HEAD.finditer(text)}
+    last = len(places) - 1
+    if places and re.fullmatch(r"[`'\"*:\s]*", text[places[-1].end() :]) is None:
+        last = max((n for n, place in enumerate(places) if place.start() in heads), default=last)
     owners = [places[last][0]] if places else []
     for one, other in zip(reversed(places[:last]), reversed(places[1 : last + 1]), strict=True):
         if re.fullmatch(r"[`'\"\s]*(?:,|and|&|/|,\s*and)[`'\"\s]*", text[one.end() : other.start()]) is None:

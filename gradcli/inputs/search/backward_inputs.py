@@ -13,8 +13,9 @@ from typing import final
 from gradcli.frozen import dataclass
 from gradcli.inputs.search.candidates import Skeleton, Slot
 from gradcli.inputs.search.error_messages import refused_complex, refused_gradient, refused_number, refused_position
+from gradcli.inputs.search.named_axes import State
 from gradcli.inputs.search.trials import Guess, Trials
-from gradcli.inputs.search.unification import Solution, State, Unifier
+from gradcli.inputs.search.unification import Solution, Unifier
 from gradcli.targets import Trial
 
 Change = Callable[[Guess, Sequence[Slot], str], Guess | None]

@@ -204,7 +204,7 @@ class BestFirstSearch:
     def _accept(self, solution: Solution) -> None:
         guess = with_statistics_of_features(self._trials, with_labels_for_each_row(self._trials, solution.guess))
         if self.attempted(guess).backward_error is None:
-            guess = without_ignored_ends(self._trials, guess)
+            guess = without_ignored_ends(self._trials, guess, self._hints.documented)
         solution = replace(solution, guess=guess)
         penalty = self._backward_penalty(solution.guess)
         if (returned := self._fit.as_returned(solution.guess)) is not None:

@@ -287,9 +287,11 @@ def _add_tensors(
         costs.put(cost + index - hints.index_bonus(name) + offset + low, Choice(kind="index", rank=rank))
     mask = _mask_cost(word, position)
     for rank, cost in MASK_RANK_COSTS.items():
-        costs.put(cost + mask - hints.mask_bonus(name) + offset, Choice(kind="mask", rank=rank))
-    for rank in (2, 1, 3):
-        extra = 0.0 if rank == 2 else 0.3
+        costs.put(
+            cost + mask - hints.mask_bonus(name) + offset - bonuses.get(rank, 0.0), Choice(kind="mask", rank=rank)
+        )
+    for rank in {2, 1, 3, *bonuses}:
+        extra = (0.0 if rank == 2 else 0.3) - bonuses.get(rank, 0.0)
         costs.put(COMPLEX_COST + extra - hints.complex_bonus() + offset, Choice(kind="complex", rank=rank))
 
 
@@ -300,6 +302,8 @@ def _index_cost(word: str, position: int, annotation: str) -> float:
         return UNSURE_INDEX_COST
     if word in ("label", "labels"):
         return -0.1
+    if argument_names.LENGTH_NAMES.fullmatch(word):
+        return NAMED_INDEX_COST
     if word in argument_names.INDEX_NAMES or word.endswith(("idx", "index", "indices", "ids")):
         return NAMED_INDEX_COST
     return INDEX_COST if position else 5.0

@@ -1,7 +1,7 @@
 """Improvements of inputs that forward accepts: the widest range of indices, and small but distinct sizes."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from gradcli.inputs.search.domains import POSITIVE
@@ -39,20 +39,23 @@ def with_labels_for_each_row(trials: Trials, guess: Guess) -> Guess:
     return guess
 
 
-def without_ignored_ends(trials: Trials, guess: Guess) -> Guess:
+def without_ignored_ends(trials: Trials, guess: Guess, documented: Collection[str]) -> Guess:
     """The same inputs with shorter axes where forward ignores what lies beyond the size of another tensor.
+
+    Tensors whose shapes are documented keep them.
 
     A scan over the steps of x takes coefficients for more steps, and its backward may leave their gradients undefined.
     """
     floats = [slot for slot in guess.shapes if guess.skeleton[slot].kind == "float"]
-    for slot in (slot for slot in floats if not is_state(trials.slots[slot].name)):
+    own = {slot: trials.slots[slot].name for slot in floats}
+    for slot in (slot for slot in floats if not is_state(own[slot]) and own[slot] not in documented):
         for axis, size in enumerate(guess.shapes[slot]):
             others = {n for other in floats if other != slot for n in guess.shapes[other] if 1 < n < size}
             for n in sorted(others, reverse=True):
                 shape = (*guess.shapes[slot][:axis], n, *guess.shapes[slot][axis + 1 :])
                 shorter = replace(guess, shapes={**guess.shapes, slot: shape})
                 if trials.ignores(guess, slot, axis, n) and trials.judge(shorter) is None:
-                    return without_ignored_ends(trials, shorter)
+                    return without_ignored_ends(trials, shorter, documented)
     return guess
 
 

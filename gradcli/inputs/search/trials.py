@@ -13,7 +13,7 @@ from gradcli.cases import Argument, InputSpec
 from gradcli.errors import OverrunError
 from gradcli.frozen import dataclass
 from gradcli.inputs.builders import build
-from gradcli.inputs.hints.argument_names import BLANK_NAMES, STATE_NAMES
+from gradcli.inputs.hints.argument_names import BLANK_NAMES, LENGTH_NAMES, STATE_NAMES
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import Skeleton, Slot
 from gradcli.targets import TargetInfo, Trial
@@ -176,7 +176,7 @@ class Trials:
                 continue
             argument = self._argument(guess, index, other_sample + sample if other == index else sample)
             if forced and choice.kind == "index" and argument.value.size:
-                argument.value.flat[-1] = guess.high - 1 + self._first_is_blank(guess)
+                argument.value.flat[-1] = guess.high - 1 + self._lowest(guess, index)
             found.append(argument)
         return found
 
@@ -208,8 +208,8 @@ class Trials:
             return InputSpec(name=slot.name, kind="value", value=choice.value)
         domain, parameters = guess.domains.get(index, NORMAL)
         if choice.kind == "index":
-            blank = self._first_is_blank(guess)
-            domain, parameters = "indices", (*((("low", 1),) * blank), ("high", guess.high + blank))
+            low = self._lowest(guess, index)
+            domain, parameters = "indices", (*((("low", low),) * low), ("high", guess.high + low))
         if choice.kind == "mask":
             domain, parameters = "boolean", ()
         return InputSpec(
@@ -220,6 +220,11 @@ class Trials:
             parameters=parameters,
             requires_grad=False if choice.kind in ("label", "number-tensor") or is_state(slot.name) else None,
         )
+
+    def _lowest(self, guess: Guess, index: int) -> int:
+        """The smallest index: 0, but 1 for lengths, and for labels where 0 is a blank."""
+        is_length = LENGTH_NAMES.fullmatch(self.slots[index].name.lower()) is not None
+        return int(is_length or self._first_is_blank(guess))
 
     def _first_is_blank(self, guess: Guess) -> bool:
         """Whether class 0 is the blank of a CTC loss, which no label may be."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import final
 
 from gradcli.frozen import dataclass
-from gradcli.inputs.hints.documented_shapes import Axis, names_in, size_of
+from gradcli.inputs.hints.documented_shapes import Axis
 from gradcli.inputs.hints.equal_parts import alike, multiples, unpacked_parts
 from gradcli.inputs.search.candidates import Skeleton
 from gradcli.inputs.search.domains import POSITIVE, domain_choices
@@ -25,46 +25,21 @@ from gradcli.inputs.search.error_messages import (
     complains_of_values,
     size_pairs,
 )
+from gradcli.inputs.search.named_axes import SIZES, NamedAxes, State
 from gradcli.inputs.search.trials import MAX_ELEMENTS, NORMAL, DomainChoice, Failure, Guess, Shape, Trials
 
-SIZES = (3, 4, 5, 2, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20)
 PINNED_SIZES = (4, 2, 6, 3, 8, 12, 9, 1)
-_OTHER_NAMES = 1.0
-"""Added for two equal axes that have different names: other sizes are tried before."""
 _DEPTH_COST, _PROGRESS_GAIN, _MAX_QUEUE = 0.12, 5.0, 400
 _IDLE_TRIES = 8
 """A tensor that has changed no output for so many sets of sizes will hardly do so for another; nor will one have an
 axis that it lacked."""
 _LACKING = -1
+_WIDER = 3
+"""So many numbers of classes are tried where a tensor changes no output."""
 _MOST_OF_TWO = 8
 """So many axes are tried in every arrangement of two sizes: at most 127."""
 _MANY = 4
 """So many tensors and more are also tried with axes equal as in broadcasting: one by one it takes too long."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """Which axes are equal (`partition`, one representative for each), and sizes that are settled."""
-
-    partition: tuple[int, ...]
-    pinned: tuple[tuple[int, int], ...] = ()
-    descending: bool = False
-
-    def merged(self, one: int, other: int) -> "State":
-        """The axes of `one` and `other` made equal; a settled size wins over a free one."""
-        settled = [axis for axis in (one, other) if axis in dict(self.pinned)]
-        kept = settled[0] if settled else min(one, other)
-        gone = other if kept == one else one
-        return State(
-            partition=tuple(kept if each == gone else each for each in self.partition),
-            pinned=tuple((axis, size) for axis, size in self.pinned if axis != gone),
-            descending=self.descending,
-        )
-
-    def with_size(self, axis: int, size: int) -> "State":
-        """The same with the size of `axis` settled."""
-        pinned = {**dict(self.pinned), axis: size}
-        return State(partition=self.partition, pinned=tuple(sorted(pinned.items())), descending=self.descending)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +67,6 @@ class Unifier:
     ) -> None:  # fmt: skip
         self._trials = trials
         self._parts = tuple(parts)
-        self._named_axes = axes or {}
         self._domain_rounds = 2
         self._skeleton = skeleton
         self._square_domain = square_domain
@@ -102,6 +76,7 @@ class Unifier:
         for slot, choice in enumerate(skeleton):
             if choice.is_tensor:
                 self._add(slot, choice.rank)
+        self._named = NamedAxes(axes or {}, trials.slots, skeleton, self._axes)
 
     def _add(self, slot: int, rank: int) -> None:
         shape = self._trials.slots[slot].fixed_shape
@@ -201,7 +176,7 @@ class Unifier:
         return solution or Unsolved(failure=best[0])
 
     def _first(self, begin: State) -> list[tuple[float, int, int, State]]:
-        queue = [(0.0, 0, 0, begin), (-0.5, 2, 0, self._named(begin))]
+        queue = [(0.0, 0, 0, begin), (-0.5, 2, 0, self._named.applied(begin, self._sizes))]
         if len(self._axes) > 2:
             queue.append((0.5, 1, 0, replace(begin, descending=True)))
         heapq.heapify(queue)
@@ -233,51 +208,12 @@ class Unifier:
             if one in axis_of and other in axis_of and one != other:
                 yield from (merged for _, merged in self._merge(state, axis_of[one], axis_of[other], 0.0))
 
-    def _named(self, state: State) -> State:
-        """`state` with those axes equal that have one name in the documentation, or in forward's einsum.
-
-        Constant sizes are settled, also those that a number given as an argument of that name states; so are the sizes
-        in sums and products of names, and what these come to.
-        """
-        values = {slot.name: choice.value for slot, choice in zip(self._trials.slots, self._skeleton, strict=True)}
-        numbers = {name: value for name, value in values.items() if type(value) is int and value > 0}
-        first: dict[Axis, int] = {}
-        for index, (slot, place) in enumerate(self._axes):
-            if (name := self._axis_name((slot, place))) is not None:
-                same = first.setdefault(name, index)
-                merged = self._merge(state, state.partition[same], state.partition[index], 0.0)
-                state = next((each for _, each in merged), state)
-        for axis, index in first.items():
-            size = axis if isinstance(axis, int) else numbers.get(axis)
-            if size is not None and state.partition[index] not in dict(state.pinned):
-                state = state.with_size(state.partition[index], size)
-        for axis, index in first.items():
-            if isinstance(axis, str) and names_in(axis) != [axis]:
-                state = self._composed(state, axis, index, first, numbers)
-        return state
-
-    def _composed(
-        self, state: State, axis: str, index: int, first: Mapping[Axis, int], numbers: Mapping[str, int]
-    ) -> State:
-        """`state` with the size of an axis that is a sum or product of named sizes."""
-        sizes = self._sizes(state)
-        places = {name: state.partition[first[name]] for name in names_in(axis) if name in first}
-        unused = iter([size for size in SIZES if size not in sizes.values()])
-        others = {name: next(unused, 2) for name in names_in(axis) if name not in places}
-        size = size_of(axis, {**others, **numbers, **{name: sizes[place] for name, place in places.items()}})
-        if size is None or state.partition[index] in dict(state.pinned):
-            return state
-        for place in places.values():
-            state = state.with_size(place, sizes[place])
-        return state.with_size(state.partition[index], size)
-
     def _alike(self, state: State) -> State:
         """`state` with the axes equal that are aligned by broadcasting."""
         first: dict[int, int] = {}
         for index, (slot, axis) in enumerate(self._axes):
             same = first.setdefault(axis - self._ranks[slot], index)
-            merged = self._merge(state, state.partition[same], state.partition[index], 0.0)
-            state = next((each for _, each in merged), state)
+            state = state.with_equal(state.partition[same], state.partition[index])
         return state
 
     def _try(self, state: State) -> "Solution | Failure | None":
@@ -292,12 +228,26 @@ class Unifier:
             failure = self._trials.judge(guess)
         if failure is None:
             return Solution(guess=guess, state=state)
+        if failure.idle is not None and (wider := self._with_wider_indices(guess)) is not None:
+            return Solution(guess=wider, state=state)
         if failure.non_finite:
             return self._other_domains(state, failure, thorough=False) or failure
         if self._domain_rounds and complains_of_values(failure.message):
             self._domain_rounds -= 1
             return self._other_domains(state, failure, thorough=True) or failure
         return failure
+
+    def _with_wider_indices(self, guess: Guess) -> Guess | None:
+        """The guess with more classes, where forward needs them for each tensor to change an output; else None.
+
+        Steps of a recurrence beyond the first count only where the lengths of sequences are above 1.
+        """
+        if any(choice.kind == "index" for choice in self._skeleton):
+            for high in sorted({size for shape in guess.shapes.values() for size in shape}, reverse=True)[:_WIDER]:
+                wider = replace(guess, high=high)
+                if high > guess.high and self._trials.judge(wider) is None:
+                    return wider
+        return None
 
     def _first_domains(self, shapes: Mapping[int, Shape]) -> dict[int, DomainChoice]:
         if self._square_domain is None:
@@ -341,7 +291,7 @@ class Unifier:
         for one, other in aligned_sizes(failure.message):
             if axis_of.get(one) in state.partition and other in axis_of:
                 places_of = aligned.partition[state.partition.index(axis_of[one])]
-                aligned = next((each for _, each in self._merge(aligned, places_of, axis_of[other], 0.0)), aligned)
+                aligned = aligned.with_equal(places_of, axis_of[other])
         if aligned != state:
             yield 0.0, aligned
         yield -0.2 if complains_of_order(failure.message) else 0.85, replace(state, descending=not state.descending)
@@ -350,8 +300,7 @@ class Unifier:
             places.setdefault(representative, []).append(place)
         for one, other in itertools.combinations(places, 2):
             cost = min(self._distance(a, b) for a in places[one] for b in places[other])
-            named = [{name for place in places[axis] if (name := self._axis_name(place))} for axis in (one, other)]
-            yield from self._merge(state, one, other, cost + _OTHER_NAMES * (all(named) and not named[0] & named[1]))
+            yield from self._merge(state, one, other, cost + self._named.cost_of_equal(places[one], places[other]))
         if failure.error is not None:
             for axis in places:
                 if axis not in dict(state.pinned):
@@ -373,10 +322,9 @@ class Unifier:
             yield from self._merge(state, one, other, cost)
 
     def _merge(self, state: State, one: int, other: int, cost: float) -> Iterator[tuple[float, State]]:
-        pinned = dict(state.pinned)
-        settled_apart = one in pinned and other in pinned and pinned[one] != pinned[other]
-        if one != other and not settled_apart:
-            yield cost, state.merged(one, other)
+        merged = state.with_equal(one, other)
+        if merged != state:
+            yield cost, merged
 
     def _in_different_slots(self, state: State, one: int, other: int) -> bool:
         slots = [
@@ -384,10 +332,6 @@ class Unifier:
             for representative in (one, other)
         ]
         return not slots[0] & slots[1]
-
-    def _axis_name(self, place: tuple[int, int]) -> Axis | None:
-        axes = self._named_axes.get(self._trials.slots[place[0]].name, ())
-        return axes[place[1]] if len(axes) == self._ranks[place[0]] else None
 
     def _distance(self, one: tuple[int, int], other: tuple[int, int]) -> float:
         if one[0] == other[0]:

@@ -16,8 +16,12 @@ from gradcli.verdict import Verdict
         ("x (B, L, C) real, complex w (L//2+1, C).", {"x": ("B", "L", "C"), "w": ("L//2+1", "C")}),
         ("Attention of q and k: (B, H, T, D).", {"q": ("B", "H", "T", "D"), "k": ("B", "H", "T", "D")}),
         ("x: [T, D], w: [T*k] -> [T*k, D]", {"x": ("T", "D"), "w": ("T*k",)}),
+        ("x (T, B, I), w (3H, I/2).", {"x": ("T", "B", "I"), "w": ("3*H", "I//2")}),
         ("Projects points x (N, 2) by w (3, 3).", {"x": ("N", 2), "w": (3, 3)}),
         ("Args:\n    x (Tensor): features of shape (N, C).\n    w (Tensor): (C,)", {"x": ("N", "C"), "w": ("C",)}),
+        ("x (Tensor): the input that q weighs, of shape (N, C)\nw: (C,)", {"x": ("N", "C"), "w": ("C",)}),
+        ("x: the input, w (C,)", {"w": ("C",)}),
+        ("What is applied to x: w (C, C)", {"w": ("C", "C")}),
         ("x : array_like, shape (n, d)\n    The input.", {"x": ("n", "d")}),
         ("x (Tensor[N, 4]): boxes; w (Tensor[N]): scores", {"x": ("N", 4), "w": ("N",)}),
         (":param x: FloatTensor of shape (V, 3)", {"x": ("V", 3)}),
@@ -163,3 +167,74 @@ def test_other_shapes_are_found_where_the_documentation_is_wrong() -> None:
     case = gradcli.check(Misdocumented, shrink=False, order=1).cases[0]
     assert case.verdict is Verdict.PASSED
     assert [len(spec.shape or ()) for spec in case.inputs] == [2, 2]
+
+
+class LastSteps(Function):
+    """The steps that log_t was applied to x: log_t (S, S), x (B, T, S), lengths (B,), 3S of them in bias (3S,)."""
+
+    factor = 1.0
+
+    @classmethod
+    def forward(cls, ctx, log_t, x, lengths, bias):
+        if int(lengths.min()) < 1 or len(bias) != 3 * len(log_t):
+            raise ValueError("wrong sizes or lengths")
+        rows = np.arange(len(x))
+        last = lengths.numpy() - 1
+        held = np.where((last > 0)[:, None], x.numpy()[rows, last] @ log_t.numpy(), 0)
+        ctx.kept = x, log_t, rows, last
+        return tensor(held + bias.numpy().reshape(3, -1).sum(0))
+
+    @classmethod
+    def backward(cls, ctx, g):
+        x, log_t, rows, last = ctx.kept
+        g = g.numpy()
+        held = g * (last > 0)[:, None]
+        back = np.zeros(x.shape)
+        back[rows, last] = held @ log_t.numpy().T
+        return tensor(x.numpy()[rows, last].T @ held), tensor(back), None, tensor(cls.factor * np.tile(g.sum(0), 3))
+
+
+class LastStepsOff(LastSteps):
+    """log_t (S, S), x (B, T, S), lengths (B,), bias (3S,)"""
+
+    factor = 1.001
+
+
+def test_lengths_are_counts_that_reach_beyond_the_first_step() -> None:
+    case = gradcli.check(LastSteps, shrink=False, order=1).cases[0]
+    assert case.verdict is Verdict.PASSED
+    shapes = {spec.name: spec.shape for spec in case.inputs}
+    assert shapes == {"log_t": (3, 3), "x": (4, 5, 3), "lengths": (4,), "bias": (9,)}
+    lengths = next(dict(spec.parameters) for spec in case.inputs if spec.name == "lengths")
+    assert lengths["low"] == 1
+    assert lengths["high"] > 2
+    failed = gradcli.check(LastStepsOff, shrink=False, order=1).cases[0]
+    assert {finding.input for finding in failed.findings} == {"bias"}
+
+
+class Masked(Function):
+    """scores: (B, T, S), keep: (T, S) bool"""
+
+    fill = 0.0
+
+    @classmethod
+    def forward(cls, ctx, scores, keep):
+        ctx.kept = keep
+        return scores.masked_fill(~keep.bool(), 0.0)
+
+    @classmethod
+    def backward(cls, ctx, g):
+        return g.masked_fill(~ctx.kept.bool(), cls.fill), None
+
+
+class MaskedOff(Masked):
+    """scores: (B, T, S), keep: (T, S) bool"""
+
+    fill = 0.1
+
+
+def test_a_mask_has_the_documented_rank() -> None:
+    case = gradcli.check(Masked, shrink=False, order=1).cases[0]
+    assert case.verdict is Verdict.PASSED
+    assert [(spec.shape, spec.domain) for spec in case.inputs] == [((3, 4, 5), "normal"), ((4, 5), "boolean")]
+    assert gradcli.check(MaskedOff, shrink=False, order=1).cases[0].verdict is Verdict.FAILED

@@ -1,0 +1,106 @@
+"""Which axes are equal, and which ones documentation or an einsum gives one name."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import final
+
+from gradcli.frozen import dataclass
+from gradcli.inputs.hints.documented_shapes import Axis, names_in, size_of
+from gradcli.inputs.search.candidates import Skeleton, Slot
+
+Place = tuple[int, int]
+"""A slot, and the number of one of its axes."""
+SIZES = (3, 4, 5, 2, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20)
+OTHER_NAMES = 1.0
+"""Added for two equal axes that have different names: other sizes are tried before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """Which axes are equal (`partition`, one representative for each), and sizes that are settled."""
+
+    partition: tuple[int, ...]
+    pinned: tuple[tuple[int, int], ...] = ()
+    descending: bool = False
+
+    def merged(self, one: int, other: int) -> "State":
+        """The axes of `one` and `other` made equal; a settled size wins over a free one."""
+        settled = [axis for axis in (one, other) if axis in dict(self.pinned)]
+        kept = settled[0] if settled else min(one, other)
+        gone = other if kept == one else one
+        return State(
+            partition=tuple(kept if each == gone else each for each in self.partition),
+            pinned=tuple((axis, size) for axis, size in self.pinned if axis != gone),
+            descending=self.descending,
+        )
+
+    def with_equal(self, one: int, other: int) -> "State":
+        """The same with the axes of `one` and `other` equal, unless two different sizes are settled for them."""
+        pinned = dict(self.pinned)
+        apart = one in pinned and other in pinned and pinned[one] != pinned[other]
+        return self if one == other or apart else self.merged(one, other)
+
+    def with_size(self, axis: int, size: int) -> "State":
+        """The same with the size of `axis` settled."""
+        pinned = {**dict(self.pinned), axis: size}
+        return State(partition=self.partition, pinned=tuple(sorted(pinned.items())), descending=self.descending)
+
+
+@final
+class NamedAxes:
+    """The names of the axes of one skeleton."""
+
+    def __init__(
+        self, axes: Mapping[str, tuple[Axis, ...]], slots: Sequence[Slot], skeleton: Skeleton, places: Sequence[Place]
+    ) -> None:
+        """The names that `axes` gives for arguments of as many axes; `places` are all axes of the skeleton."""
+        self._places = tuple(places)
+        self._names: dict[Place, Axis] = {}
+        for slot, axis in places:
+            named = axes.get(slots[slot].name, ())
+            if len(named) == skeleton[slot].rank:
+                self._names[slot, axis] = named[axis]
+        values = {slot.name: choice.value for slot, choice in zip(slots, skeleton, strict=True)}
+        self._numbers = {name: value for name, value in values.items() if type(value) is int and value > 0}
+
+    def cost_of_equal(self, one: Sequence[Place], other: Sequence[Place]) -> float:
+        """What is added for making two sets of axes equal that are named, but not alike."""
+        named = [{self._names[place] for place in places if place in self._names} for places in (one, other)]
+        return OTHER_NAMES if all(named) and not named[0] & named[1] else 0.0
+
+    def applied(self, state: State, sizes_of: Callable[[State], Mapping[int, int]]) -> State:
+        """`state` with those axes equal that have one name.
+
+        Constant sizes are settled, also those that a number given as an argument of that name states; so are the sizes
+        in sums and products of names, and what these come to.
+
+        Args:
+            state: to start from.
+            sizes_of: the sizes that a state stands for.
+        """
+        first: dict[Axis, int] = {}
+        for index, place in enumerate(self._places):
+            if place in self._names:
+                same = first.setdefault(self._names[place], index)
+                state = state.with_equal(state.partition[same], state.partition[index])
+        for axis, index in first.items():
+            size = axis if isinstance(axis, int) else self._numbers.get(axis)
+            if size is not None and state.partition[index] not in dict(state.pinned):
+                state = state.with_size(state.partition[index], size)
+        for axis, index in first.items():
+            if isinstance(axis, str) and names_in(axis) != [axis]:
+                state = self._composed(state, axis, index, first, sizes_of(state))
+        return state
+
+    def _composed(
+        self, state: State, axis: str, index: int, first: Mapping[Axis, int], sizes: Mapping[int, int]
+    ) -> State:
+        """`state` with the size of an axis that is a sum or product of named sizes."""
+        places = {name: state.partition[first[name]] for name in names_in(axis) if name in first}
+        unused = iter([size for size in SIZES if size not in sizes.values()])
+        others = {name: next(unused, 2) for name in names_in(axis) if name not in places}
+        size = size_of(axis, {**others, **self._numbers, **{name: sizes[place] for name, place in places.items()}})
+        if size is None or state.partition[index] in dict(state.pinned):
+            return state
+        for place in places.values():
+            state = state.with_size(place, sizes[place])
+        return state.with_size(state.partition[index], size)
