@@ -12,8 +12,8 @@ from gradcli.numerics.confirm.wide_steps import agreement
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.formats import BFLOAT16
 from gradcli.numerics.maps.vector_map import CountedMap
-from gradcli.numerics.regularity.formats import floating_format
 from gradcli.numerics.regularity.quantisation import has_plateaus
+from gradcli.numerics.regularity.stored_format import floating_format
 from gradcli.numerics.verify import Outcome
 from tests.numerics.cases import Case, elementwise
 from tests.numerics.test_wide_steps import CASES, POINT, Array, Spoil, brain, half, outcome

@@ -76,9 +76,9 @@ def _rows_of(map_: VectorMap, x: Vector, rows: Matrix, shape: tuple[int, ...]) -
 class Site:
     """A point with its claim and reference. `rng` and the budget (of evaluations) are those of the whole verification.
 
-    `noise` is that of the rows, measured along an earlier direction. `witness` is the reference, and `witness_rows` are
-    its gradients of the claimed rows, None if there is none or they are not finite. `few_rows` says that claim and
-    reference have one row for every output block only. `known_...` store results that are computed once.
+    `measured_noise` is that of the rows, found along an earlier direction. `witness` is the reference, and
+    `witness_rows` are its gradients of the claimed rows, None if there is none or they are not finite. `few_rows` says
+    that claim and reference have one row for every output block only. `known_...` store results that are computed once.
     """
 
     map: CountedMap
@@ -87,7 +87,7 @@ class Site:
     claim: Claim
     rng: np.random.Generator
     budget: int
-    noise: Vector | None = None
+    measured_noise: Vector | None = None
     witness: VectorMap | None = None
     witness_rows: Matrix | None = None
     known_outputs: Vector | None = None
@@ -279,9 +279,11 @@ class Site:
             short = self.quick_reading(v, focus)
             if self.is_met(short, places):
                 return short.reading
-        estimate = directional_derivative(self.read, self.x, v, rng=self.rng, f0=f0, noise=self.noise, start=start)
+        estimate = directional_derivative(
+            self.read, self.x, v, rng=self.rng, f0=f0, noise=self.measured_noise, start=start
+        )
         if start == FIRST_STEP and (estimate.status == Status.OK).all():
-            self.noise = estimate.noise
+            self.measured_noise = estimate.noise
         rounding = rounding + np.where((f0 == 0) & (estimate.value == 0), FINEST, 0.0)
         return Reading(
             direction=v,

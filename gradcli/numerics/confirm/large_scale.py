@@ -15,9 +15,9 @@ from gradcli.numerics.differences.formats import may_be_half
 from gradcli.numerics.localise.evidence import largest_entry, with_wide_evidence
 from gradcli.numerics.maps.floats import EPS
 from gradcli.numerics.outcome import DIFFERENCES, BlockOutcome, Doubt, Outcome, Pair
-from gradcli.numerics.regularity.formats import floating_format, format_at
 from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.regularity.quantisation import has_plateaus, is_rough
+from gradcli.numerics.regularity.stored_format import floating_format, format_at
 
 FEW_DIGITS = (
     "the outputs are rounded to {0:.0e} of their magnitude, so finite differences with small steps show only "

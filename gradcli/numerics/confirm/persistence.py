@@ -21,10 +21,10 @@ from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Doubt, Outcome
 from gradcli.numerics.reference.arbitration import PERSISTENT, SECOND_START
 from gradcli.numerics.reference.symmetric import NOTE, on_symmetric_changes
-from gradcli.numerics.regularity.formats import format_at, hidden_by_format
 from gradcli.numerics.regularity.gradient_noise import nudged
 from gradcli.numerics.regularity.iteration import LOOSE, iterates, stops_early
 from gradcli.numerics.regularity.jumps import jump_nearby
+from gradcli.numerics.regularity.stored_format import format_at, hidden_by_format
 from gradcli.numerics.sampling.directions import LONG, MOVE, Focus, moved, random_direction, within
 from gradcli.numerics.wording import of_largest
 

@@ -22,9 +22,9 @@ from gradcli.numerics.localise.evidence import wide_columns
 from gradcli.numerics.maps.floats import EPS, Indices, Mask, Matrix
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair
-from gradcli.numerics.regularity.formats import floating_format, significance_of
 from gradcli.numerics.regularity.iteration import LOOSE, iterates, left_by_stopping
 from gradcli.numerics.regularity.quantisation import MANY, has_plateaus, is_gradient_over_plateaus, made_of_plateaus
+from gradcli.numerics.regularity.stored_format import floating_format, significance_of
 from gradcli.numerics.sampling.directions import TRIES, Focus, focuses, moved, random_direction
 from gradcli.numerics.sampling.line import Line, on_grid
 

@@ -20,9 +20,9 @@ from gradcli.numerics.differences.formats import Format
 from gradcli.numerics.maps.floats import EPS, Mask
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair
-from gradcli.numerics.reference.gap import compare
-from gradcli.numerics.regularity.formats import format_at
+from gradcli.numerics.reference.discrepancy import compare
 from gradcli.numerics.regularity.iteration import LOOSE, iterates, where_it_stops
+from gradcli.numerics.regularity.stored_format import format_at
 from gradcli.numerics.sampling.directions import Focus, focuses, random_direction
 from gradcli.numerics.sampling.line import GRID, Line, on_grid
 from gradcli.numerics.wording import of_largest
@@ -35,7 +35,7 @@ quarter."""
 UNFINISHED = 5.0
 """If forward iterates, the slope over [-T, T] is uncertain by 5 N / T instead of ROUGHNESS · N / T: errors of stopping
 early have one sign over long distances, so that they do not average out as rounding does."""
-CLOSE_BY = 10 * LOOSE
+ALLOWED_NEARBY = 10 * LOOSE
 """A slope measured up to 2^-9 away from x differs from the claim at x if it is off by this part of the largest entry.
 It is ten times what is required at x, because the slope itself may change by some thousandths over that distance."""
 LONGEST_FINE = 2.0**-10
@@ -281,7 +281,7 @@ def _sloped(site: Site, direction: Vector, rows: Mask, scale: float) -> bool:
     chosen = slice(line.outputs - rows.size, line.outputs)
     claimed, size = (site.claim.forms @ direction)[rows], np.abs(site.row_values()[chosen])[rows]
     shortest = 4 * EPS * float(size.max()) / (ALIKE * LOOSE * scale)
-    for allowed, centre in ((LOOSE, 0.0), *((CLOSE_BY, site.rng.uniform(-1, 1) * 2.0**-9) for _ in range(2))):
+    for allowed, centre in ((LOOSE, 0.0), *((ALLOWED_NEARBY, site.rng.uniform(-1, 1) * 2.0**-9) for _ in range(2))):
         steps = [on_grid(shortest * times * (1 + 0.4 * site.rng.random())) for times in (1, 4, 16)]
         if not 64 * GRID < steps[0] < steps[-1] < LONGEST_FINE:
             return False

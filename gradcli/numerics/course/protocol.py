@@ -24,7 +24,7 @@ from gradcli.numerics.maps.pieces import all_finite, moves_beside
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, KinkNote, Outcome, Pair, Verification
-from gradcli.numerics.reference.gap import same_values
+from gradcli.numerics.reference.discrepancy import same_values
 from gradcli.numerics.regularity.isolated_points import certain, wrong_at_this_point
 from gradcli.numerics.regularity.kinks import kink_notes
 from gradcli.numerics.regularity.nonfinite import judge_nonfinite
@@ -207,7 +207,7 @@ class Protocol:
     def _confirmed(self, pair: Pair, result: PairResult) -> Decision:
         """Confirm a difference: by its wrong entries, if a large block has only a few; otherwise along directions."""
         searched = False
-        if self.map.domain.blocks[pair[0]].size > LONG and result.gap is None and self.entries.allow_search:
+        if self.map.domain.blocks[pair[0]].size > LONG and result.discrepancy is None and self.entries.allow_search:
             decision = confirm_sparse(result.site, *pair, locate(result.site, *pair), self.significance)
             searched = True
             if decision is not None:
@@ -223,7 +223,7 @@ class Protocol:
         if measured and (decision := confirm_column(site, *pair, self.significance)) is not None:
             self._record(pair, result, decision, note)
             return
-        if judgement.off or (result.gap is not None and not result.gap.equal):
+        if judgement.off or (result.discrepancy is not None and not result.discrepancy.equal):
             note = note or accepted(relative, result.allowed or self.significance)
         doubtful = doubtful_rows(site, pair, result.reading)
         if doubtful.rows.size:
@@ -247,7 +247,7 @@ class Protocol:
         """Take a confirmed or refuted difference; the reference overrules an inconclusive confirmation."""
         judgement, largest = decision.judgement, largest_entry(result.site, *pair)
         scale = judgement.scale or 1.0
-        witnessed = result.gap is not None and result.decision is None
+        witnessed = result.discrepancy is not None and result.decision is None
         overruled = witnessed and decision.outcome is Outcome.UNDECIDED and not decision.here_only
         reference = AUTODIFF if overruled else result.reference
         outcome = BlockOutcome(

@@ -56,10 +56,10 @@ def _certified_at(site: Site, x: Vector, pairs: Sequence[Pair], significance: fl
 
 def _resolution(result: PairResult) -> float:
     """The resolution of the comparison of claim and reference alone; infinite if they do not agree."""
-    if result.gap is None or result.impression is not Impression.WEAK:
+    if result.discrepancy is None or result.impression is not Impression.WEAK:
         return float("inf")
-    tight = max(FINEST, 2 * FAIL_FACTOR * result.gap.error)
-    return tight if result.gap.error <= FINE else result.gap.resolution
+    tight = max(FINEST, 2 * FAIL_FACTOR * result.discrepancy.error)
+    return tight if result.discrepancy.error <= FINE else result.discrepancy.resolution
 
 
 def _accepted(result: PairResult, where: str) -> PairResult:
@@ -68,7 +68,7 @@ def _accepted(result: PairResult, where: str) -> PairResult:
     judgement = replace(
         result.judgement,
         impression=Impression.AGREES,
-        error=0.0 if result.gap is None else result.gap.error * result.gap.scale,
+        error=0.0 if result.discrepancy is None else result.discrepancy.error * result.discrepancy.scale,
         tolerance=resolution * result.judgement.scale,
         resolution=resolution,
     )

@@ -24,10 +24,10 @@ from gradcli.numerics.maps.sizes import CERTIFIED, COARSE
 from gradcli.numerics.maps.space import Block, Space, Vector
 from gradcli.numerics.maps.vector_map import Effort, VectorMap
 from gradcli.numerics.outcome import BlockOutcome, Outcome, Pair, Table
-from gradcli.numerics.reference.gap import TAIL_NOISE
-from gradcli.numerics.regularity.formats import format_at
+from gradcli.numerics.reference.discrepancy import TAIL_NOISE
 from gradcli.numerics.regularity.gradient_noise import nudged
 from gradcli.numerics.regularity.iteration import iterates
+from gradcli.numerics.regularity.stored_format import format_at
 from gradcli.numerics.sampling.directions import TRIES, Focus, random_direction, within
 from gradcli.numerics.screen.small_entries import TAILED, UNBALANCED, are_alike
 from gradcli.numerics.screen.survey import DROWNED, NEARER

@@ -173,7 +173,11 @@ def _by_witness(
     if full is None:
         return still, {}
     results = survey(full, [p for p in signal if full.rows(p[1]).any()], significance)
-    agreed = [pair for pair in _silent(results) if (gap := results[pair].gap) is not None and gap.equal]
+    agreed = [
+        pair
+        for pair in _silent(results)
+        if (discrepancy := results[pair].discrepancy) is not None and discrepancy.equal
+    ]
     return still + agreed, _telling(results)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradcli.numerics.differences.noise import Cluster, measure_cluster, pool
-from gradcli.numerics.differences.stencil import Pair, Windows, derivative_windows, kink_windows, pair
+from gradcli.numerics.differences.stencil import SymmetricPair, Windows, derivative_windows, kink_windows, pair
 from gradcli.numerics.maps.floats import EPS, Mask
 from gradcli.numerics.maps.sizes import COARSE
 from gradcli.numerics.maps.space import Vector
@@ -55,12 +55,12 @@ class Ladder:
     def __init__(self, line: Line, rng: np.random.Generator, start: float, given: Vector | None) -> None:
         self.line, self.rng, self.start = line, rng, start
         self.given = None if given is None else np.broadcast_to(given / line.scale, (line.outputs,))
-        self.levels: dict[int, Pair] = {}
+        self.levels: dict[int, SymmetricPair] = {}
         self.clusters: dict[int, Cluster] = {}
-        self.cluster_pairs: dict[int, list[Pair]] = {}
+        self.cluster_pairs: dict[int, list[SymmetricPair]] = {}
         self.unusable = np.zeros(line.outputs, bool)
 
-    def _pair(self, t: float) -> Pair:
+    def _pair(self, t: float) -> SymmetricPair:
         """Evaluate f at ± t and form the difference quotients."""
         return pair(t, self.line.at(t), self.line.at(-t), self.line.centre)
 
@@ -99,16 +99,16 @@ class Ladder:
                 return self.clusters[level].noise
         return self.clusters[max(self.clusters)].noise
 
-    def _node_noise(self, p: Pair) -> Vector:
+    def _node_noise(self, p: SymmetricPair) -> Vector:
         """The standard deviation of the two values of a pair, larger where they exceed |f(x)|."""
         at_centre = np.maximum(np.abs(self.line.centre), COARSE)
         growth = np.where(p.size > at_centre, np.minimum(p.size / at_centre, 1e12), 1.0)
         noise: Vector = np.maximum(self.sigma(p.step) * growth, 0.7 * EPS * p.size * np.minimum(growth, GROWN))
         return noise
 
-    def _families(self) -> list[list[Pair]]:
+    def _families(self) -> list[list[SymmetricPair]]:
         """The runs of consecutive pairs from which windows are formed: at least three adjacent levels, or a cluster."""
-        runs: list[list[Pair]] = []
+        runs: list[list[SymmetricPair]] = []
         previous = None
         for level in sorted(self.levels):
             if previous is None or level != previous + 1:

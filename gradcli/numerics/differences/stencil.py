@@ -25,7 +25,7 @@ the extrapolation converges, that difference already exceeds the truncation erro
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class SymmetricPair:
     """The difference quotients of the two values at x ± t v, for all outputs.
 
     Attributes:
@@ -41,12 +41,12 @@ class Pair:
     size: Vector
 
 
-def pair(step: float, right: Vector, left: Vector, centre: Vector) -> Pair:
+def pair(step: float, right: Vector, left: Vector, centre: Vector) -> SymmetricPair:
     """Form the difference quotients of one symmetric pair of values."""
     with np.errstate(all="ignore"):
         odd = (right - left) / (2 * step)
         even = ((right - centre) + (left - centre)) / (2 * step)
-        return Pair(step, odd, even, np.fmax(np.abs(right), np.abs(left)))
+        return SymmetricPair(step, odd, even, np.fmax(np.abs(right), np.abs(left)))
 
 
 @lru_cache(maxsize=4096)
@@ -110,7 +110,7 @@ def _apply(weights: Matrix, quotients: Matrix) -> Matrix:
     return np.where(touched > 0, np.nan, result)
 
 
-def _stack(pairs: list[Pair], sigmas: list[Vector]) -> tuple[Vector, Matrix, Matrix, Matrix]:
+def _stack(pairs: list[SymmetricPair], sigmas: list[Vector]) -> tuple[Vector, Matrix, Matrix, Matrix]:
     """The steps, the odd and even quotients, and (sigma / t)² of all pairs, as arrays."""
     steps = np.array([p.step for p in pairs])
     odd = np.array([p.odd for p in pairs])
@@ -132,7 +132,7 @@ def _expected_decay(steps: Vector) -> float:
     return 1.6 * float((errors[1] - errors[2]) / (errors[0] - errors[1]))
 
 
-def derivative_windows(pairs: list[Pair], sigmas: list[Vector]) -> Windows:
+def derivative_windows(pairs: list[SymmetricPair], sigmas: list[Vector]) -> Windows:
     """The derivative by all windows of three and four consecutive pairs, with bounds.
 
     Args:
@@ -176,7 +176,7 @@ def derivative_windows(pairs: list[Pair], sigmas: list[Vector]) -> Windows:
     return Windows(finest, np.where(known, value[rows], 0.0), np.where(known, bound, np.inf), noise[rows])
 
 
-def kink_windows(pairs: list[Pair], sigmas: list[Vector]) -> Windows:
+def kink_windows(pairs: list[SymmetricPair], sigmas: list[Vector]) -> Windows:
     """Half the change of slope at x, (right - left) / 2, by windows of the even quotients, with bounds."""
     steps, _, even, variances = _stack(pairs, sigmas)
     spans = [(start, width) for start, width in _spans(len(pairs)) if width >= 3]

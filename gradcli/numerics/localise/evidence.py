@@ -18,7 +18,7 @@ from gradcli.numerics.localise.rows import LARGEST_SEARCH, differing_outputs, wi
 from gradcli.numerics.maps.floats import Indices, Matrix
 from gradcli.numerics.maps.sizes import COMPUTED, FINE, SIGNIFICANT
 from gradcli.numerics.outcome import AUTODIFF, BlockOutcome, Table
-from gradcli.numerics.reference.gap import FLOOR, compare
+from gradcli.numerics.reference.discrepancy import FLOOR, compare
 from gradcli.numerics.sampling.directions import LONG, MOVE, random_direction, within
 
 SAMPLED_COLUMNS = 48

@@ -13,7 +13,7 @@ from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.floats import Mask
 from gradcli.numerics.maps.space import Vector
-from gradcli.numerics.reference.gap import Gap, block_of, compare, reference_rows, rounding_of
+from gradcli.numerics.reference.discrepancy import Discrepancy, block_of, compare, reference_rows, rounding_of
 from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.sampling.directions import MOVE, Focus, moved
 
@@ -51,7 +51,7 @@ class Dispute:
     wide: bool = False
 
 
-def settle(site: Site, input_: int, output: int, gap: Gap, only: Mask | None = None) -> Dispute:
+def settle(site: Site, input_: int, output: int, discrepancy: Discrepancy, only: Mask | None = None) -> Dispute:
     """Decide between claim and reference by finite differences along two directions, which must support the same side.
 
     With d the difference of claim and reference, the first direction is d s² (so that each entry counts according to
@@ -63,7 +63,7 @@ def settle(site: Site, input_: int, output: int, gap: Gap, only: Mask | None = N
         site: the point, with its reference.
         input_: the input block.
         output: the output block.
-        gap: how claim and reference differ.
+        discrepancy: how claim and reference differ.
         only: if given, only these entries of the block are compared; large steps are then not used.
     """
     number, vectors = _vectors(site, input_, output, only)
@@ -76,7 +76,7 @@ def settle(site: Site, input_: int, output: int, gap: Gap, only: Mask | None = N
         rulings.append(ruling)
         if ruling is Ruling.NEITHER or ruling is not rulings[0]:
             return Dispute(ruling=Ruling.NEITHER, reading=reading)
-    if rulings[0] is Ruling.CLAIM_WRONG and not _persists(site, input_, output, gap):
+    if rulings[0] is Ruling.CLAIM_WRONG and not _persists(site, input_, output, discrepancy):
         return Dispute(ruling=Ruling.NEITHER, reading=reading)
     return Dispute(ruling=rulings[0], reading=reading, wide=wide)
 
@@ -167,13 +167,13 @@ def _side(value: float, claimed: float, reference: float, allowed: float) -> Rul
     return Ruling.WITNESS_WRONG if near[1] and far[0] else Ruling.NEITHER
 
 
-def _persists(site: Site, input_: int, output: int, gap: Gap) -> bool:
+def _persists(site: Site, input_: int, output: int, discrepancy: Discrepancy) -> bool:
     """Whether claim and reference differ at a nearby point too, by at least a hundredth of their difference here."""
     for _ in range(2):
         there = site.with_same_rows(moved(site.rng, site.x, site.scales, MOVE))
         if there is None:
             continue
         found = compare(there, input_, output)
-        if not found.equal and found.error > PERSISTENT * gap.error:
+        if not found.equal and found.error > PERSISTENT * discrepancy.error:
             return True
     return False

@@ -14,7 +14,7 @@ from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.sizes import FINE
 from gradcli.numerics.maps.space import Vector
-from gradcli.numerics.reference.gap import block_of
+from gradcli.numerics.reference.discrepancy import block_of
 from gradcli.numerics.sampling.directions import Focus, random_direction
 
 NOTE = (

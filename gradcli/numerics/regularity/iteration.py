@@ -23,9 +23,9 @@ FARTHER = tuple(sign * t for t in (0.125, 0.25, 0.5, 0.9, 1.4, 2.0, 3.0, 4.0) fo
 FARTHEST = (32.0, -32.0)
 """Two more places, farther away. Newton's method takes the same few steps for inputs of very different magnitudes,
 because it doubles the number of right digits in every step."""
-FINE = 2.0**-14
+SHORT_STEP = 2.0**-14
 """A step so short that the number of iterations is usually the same at both ends."""
-COARSE = (0.02, 0.1, 0.3)
+LONG_STEPS = (0.02, 0.1, 0.3)
 """Steps that are long enough to cross places where the number of iterations changes."""
 EXPLAINED = 10.0
 """An early stop explains a difference of up to ten times the error that it was seen to make."""
@@ -82,7 +82,9 @@ def stops_early(site: Site, first: Reading) -> bool:
     if not iterates(site):
         return False
     leading = first.error >= 0.5 * np.nanmax(first.error)
-    quick_readings = [site.quick_reading(first.direction, first.focus, start).short for start in (FINE, *COARSE)]
+    quick_readings = [
+        site.quick_reading(first.direction, first.focus, start).short for start in (SHORT_STEP, *LONG_STEPS)
+    ]
     with np.errstate(all="ignore"):
         fine, *coarse = (short.value for short in quick_readings)
         spread = np.fmax.reduce([np.abs(slope - small) for slope in coarse for small in (first.numeric, fine)])
@@ -154,12 +156,12 @@ def _left_along(site: Site, direction: Vector) -> tuple[float, Vector] | None:
     if stop is None:
         return None
     place, jump = stop
-    step = np.copysign(COARSE[0], place)
+    step = np.copysign(LONG_STEPS[0], place)
     with suppress(Exception):  # outside the domain
         # Over a much shorter step the change of slope is the same at a kink, but not where a pole is close by.
-        bend = np.minimum(*(_bend(site, direction, place, part * step) for part in (1.0, COARSE[0])))
-        # Other jumps of this height nearby would change a slope over COARSE[0] by no more than height / COARSE[0].
-        if EXPLAINED * jump.max() < COARSE[0] * bend.max():
+        bend = np.minimum(*(_bend(site, direction, place, part * step) for part in (1.0, LONG_STEPS[0])))
+        # Other jumps of this height nearby would change a slope over LONG_STEPS[0] by at most height / LONG_STEPS[0].
+        if EXPLAINED * jump.max() < LONG_STEPS[0] * bend.max():
             return place, abs(place) * bend
     return stop
 

@@ -14,7 +14,7 @@ from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.maps.floats import EPS, Mask
 from gradcli.numerics.maps.sizes import COMPUTED, FINE, ROUGHLY
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
-from gradcli.numerics.reference.gap import Gap, supports
+from gradcli.numerics.reference.discrepancy import Discrepancy, supports
 from gradcli.numerics.regularity.step_functions import is_staircase, witness_is_zero
 from gradcli.numerics.screen.pair_result import (
     ROUNDINGS,
@@ -30,7 +30,7 @@ from gradcli.numerics.screen.pair_result import (
 from gradcli.numerics.screen.single_pair import certified_at_once
 
 
-def certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pair, PairResult]:
+def certify(site: Site, agreed: dict[Pair, Discrepancy], significance: float) -> dict[Pair, PairResult]:
     """Certify pairs in which claim and reference agree: by one direction through all inputs, or one through each.
 
     In this order: one pair of values; two or three pairs of values with the steps of `STARTS`; three pairs of values
@@ -46,14 +46,14 @@ def certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pa
         A result for every pair; its impression is AGREES or SILENT if finite differences confirm the claim.
     """
     inputs = sorted({input_ for input_, _ in agreed})
-    moving = not any(gap.still for gap in agreed.values())
+    moving = not any(discrepancy.still for discrepancy in agreed.values())
     if moving and (reading := certified_at_once(site, inputs, agreed)) is not None:
-        return {pair: _agreed(site, gap, reading) for pair, gap in agreed.items()}
+        return {pair: _agreed(site, discrepancy, reading) for pair, discrepancy in agreed.items()}
     found: dict[Pair, PairResult] = {}
 
     def meets(quick_reading: QuickReading, pair: Pair) -> bool:
-        gap = agreed[pair]
-        return certified(site, quick_reading, pair, FINE, quiet=gap.still, scale=gap.scale)
+        discrepancy = agreed[pair]
+        return certified(site, quick_reading, pair, FINE, quiet=discrepancy.still, scale=discrepancy.scale)
 
     enough = partial(_all_meet, meets, list(agreed)) if moving else None
     for start in (_short_start(site, agreed), *STARTS) if moving else STARTS:
@@ -69,16 +69,18 @@ def certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pa
                 site, quick_reading.reading, {pair: agreed[pair] for pair in open_ if pair not in found}
             )
         enough = None
-    found |= _negligible_together(site, {pair: gap for pair, gap in agreed.items() if pair not in found})
+    found |= _negligible_together(
+        site, {pair: discrepancy for pair, discrepancy in agreed.items() if pair not in found}
+    )
     for input_ in inputs:
-        rest = {pair: gap for pair, gap in agreed.items() if pair[0] == input_ and pair not in found}
+        rest = {pair: discrepancy for pair, discrepancy in agreed.items() if pair[0] == input_ and pair not in found}
         found |= _through_one(site, input_, rest, significance, alone=len(inputs) == 1) if rest else {}
     return found
 
 
-def _step_functions(site: Site, reading: Reading, agreed: dict[Pair, Gap]) -> dict[Pair, PairResult]:
+def _step_functions(site: Site, reading: Reading, agreed: dict[Pair, Discrepancy]) -> dict[Pair, PairResult]:
     """The pairs that are zero in claim and reference, and where forward is a step function."""
-    stepped = (pair for pair, gap in agreed.items() if gap.still and is_staircase(site, pair))
+    stepped = (pair for pair, discrepancy in agreed.items() if discrepancy.still and is_staircase(site, pair))
     return {
         pair: replace(
             _agreed(site, agreed[pair], reading),
@@ -91,7 +93,7 @@ def _step_functions(site: Site, reading: Reading, agreed: dict[Pair, Gap]) -> di
 
 
 def _through_one(
-    site: Site, input_: int, agreed: dict[Pair, Gap], significance: float, *, alone: bool
+    site: Site, input_: int, agreed: dict[Pair, Discrepancy], significance: float, *, alone: bool
 ) -> dict[Pair, PairResult]:
     """Certify the pairs of one input: by three pairs of values, or by `directional_derivative`.
 
@@ -120,7 +122,7 @@ def _through_one(
     return found
 
 
-def _negligible_together(site: Site, agreed: dict[Pair, Gap]) -> dict[Pair, PairResult]:
+def _negligible_together(site: Site, agreed: dict[Pair, Discrepancy]) -> dict[Pair, PairResult]:
     """The pairs whose claims are negligible compared with their output (`COMPUTED`).
 
     All inputs with such a claim are moved together; the output must not change measurably.
@@ -128,49 +130,55 @@ def _negligible_together(site: Site, agreed: dict[Pair, Gap]) -> dict[Pair, Pair
     found: dict[Pair, PairResult] = {}
     for output in sorted({output for _, output in agreed}):
         size = float(np.abs(site.row_values()[site.rows(output)]).max(initial=0.0))
-        ours = {p: gap for p, gap in agreed.items() if p[1] == output and gap.scale <= COMPUTED * size}
+        ours = {
+            p: discrepancy
+            for p, discrepancy in agreed.items()
+            if p[1] == output and discrepancy.scale <= COMPUTED * size
+        }
         quick_reading = (
             quick_reading_through(site, [input_ for input_, _ in ours], STARTS[1]) if len(ours) > 1 else None
         )
         if quick_reading is not None and nothing_seen(
             quick_reading, site.rows(output) & ~quick_reading.reading.claimless
         ):
-            found |= {pair: _negligible(site, gap, quick_reading.reading) for pair, gap in ours.items()}
+            found |= {pair: _negligible(site, discrepancy, quick_reading.reading) for pair, discrepancy in ours.items()}
     return found
 
 
-def _negligible(site: Site, gap: Gap, reading: Reading) -> PairResult:
+def _negligible(site: Site, discrepancy: Discrepancy, reading: Reading) -> PairResult:
     """The result for a pair that finite differences cannot distinguish from zero.
 
     It agrees if claim and reference are zero; otherwise it is SILENT, and other points are tried.
     """
-    if gap.still:
-        return _agreed(site, gap, reading)
-    judgement = replace(_judgement(gap), impression=Impression.SILENT, resolution=None)
-    return PairResult(site=site, judgement=judgement, reading=reading, resolution=None, gap=gap, quiet=True)
+    if discrepancy.still:
+        return _agreed(site, discrepancy, reading)
+    judgement = replace(_judgement(discrepancy), impression=Impression.SILENT, resolution=None)
+    return PairResult(
+        site=site, judgement=judgement, reading=reading, resolution=None, discrepancy=discrepancy, quiet=True
+    )
 
 
-def _alone(site: Site, quick_reading: QuickReading, agreed: dict[Pair, Gap]) -> dict[Pair, PairResult]:
+def _alone(site: Site, quick_reading: QuickReading, agreed: dict[Pair, Discrepancy]) -> dict[Pair, PairResult]:
     """The pairs of one input that three pairs of values certify within rounding, or show to be negligible."""
     found: dict[Pair, PairResult] = {}
-    for pair, gap in agreed.items():
+    for pair, discrepancy in agreed.items():
         rows = site.rows(pair[1]) & ~quick_reading.reading.claimless
-        if _roughly(quick_reading, rows, gap):
-            found[pair] = _agreed(site, gap, quick_reading.reading)
+        if _roughly(quick_reading, rows, discrepancy):
+            found[pair] = _agreed(site, discrepancy, quick_reading.reading)
         elif nothing_seen(quick_reading, rows):
-            found[pair] = _negligible(site, gap, quick_reading.reading)
+            found[pair] = _negligible(site, discrepancy, quick_reading.reading)
     return found
 
 
-def _roughly(quick_reading: QuickReading, rows: Mask, gap: Gap) -> bool:
+def _roughly(quick_reading: QuickReading, rows: Mask, discrepancy: Discrepancy) -> bool:
     """Whether the claim is met to within `FINE`; if rounding is larger, to eight roundings, at most `ROUGHLY`."""
     short = quick_reading.short
-    allowed = np.maximum(FINE * gap.scale, ROUNDINGS * short.rounding)
-    met: Mask = rows & short.certifies(quick_reading.reading.claimed, np.minimum(allowed, ROUGHLY * gap.scale))
+    allowed = np.maximum(FINE * discrepancy.scale, ROUNDINGS * short.rounding)
+    met: Mask = rows & short.certifies(quick_reading.reading.claimed, np.minimum(allowed, ROUGHLY * discrepancy.scale))
     return bool(rows.any() and met[rows].all())
 
 
-def _short_start(site: Site, agreed: dict[Pair, Gap]) -> float:
+def _short_start(site: Site, agreed: dict[Pair, Discrepancy]) -> float:
     """The largest of three steps along one direction through all entries, as small as rounding allows.
 
     The truncation errors of all entries add up in u·f, but the sum must be accurate to a part of a single entry. The
@@ -179,11 +187,12 @@ def _short_start(site: Site, agreed: dict[Pair, Gap]) -> float:
     return min(STARTS[0], max(SHORTEST_START, 4 * 32 * EPS * _largest_value(site, agreed)))
 
 
-def _largest_value(site: Site, agreed: dict[Pair, Gap]) -> float:
+def _largest_value(site: Site, agreed: dict[Pair, Discrepancy]) -> float:
     """The largest value of a row, divided by the error that is allowed in the slope of its block (`FINE`)."""
     values = np.abs(site.row_values())
     return max(
-        float(values[site.rows(output)].max(initial=0.0)) / (FINE * gap.scale) for (_, output), gap in agreed.items()
+        float(values[site.rows(output)].max(initial=0.0)) / (FINE * discrepancy.scale)
+        for (_, output), discrepancy in agreed.items()
     )
 
 
@@ -191,30 +200,30 @@ def _all_meet(meets: Callable[[QuickReading, Pair], bool], pairs: Sequence[Pair]
     return all(meets(quick_reading, pair) for pair in pairs)
 
 
-def _judgement(gap: Gap) -> Judgement:
+def _judgement(discrepancy: Discrepancy) -> Judgement:
     return Judgement(
-        impression=Impression.SILENT if gap.still else Impression.AGREES,
-        scale=gap.scale,
-        error=gap.error * gap.scale,
-        tolerance=gap.resolution * gap.scale,
-        resolution=gap.resolution,
+        impression=Impression.SILENT if discrepancy.still else Impression.AGREES,
+        scale=discrepancy.scale,
+        error=discrepancy.error * discrepancy.scale,
+        tolerance=discrepancy.resolution * discrepancy.scale,
+        resolution=discrepancy.resolution,
         statuses=(Status.OK,),
     )
 
 
-def _agreed(site: Site, gap: Gap, reading: Reading) -> PairResult:
+def _agreed(site: Site, discrepancy: Discrepancy, reading: Reading) -> PairResult:
     return PairResult(
         site=site,
-        judgement=_judgement(gap),
+        judgement=_judgement(discrepancy),
         reading=reading,
-        resolution=gap.resolution,
+        resolution=discrepancy.resolution,
         reference=AUTODIFF,
-        gap=gap,
-        quiet=gap.still,
+        discrepancy=discrepancy,
+        quiet=discrepancy.still,
     )
 
 
-def _weigh(site: Site, pair: Pair, gap: Gap, reading: Reading, significance: float) -> PairResult:
+def _weigh(site: Site, pair: Pair, discrepancy: Discrepancy, reading: Reading, significance: float) -> PairResult:
     """The result for a pair in which claim and reference agree, from a measured direction through its input alone.
 
     A coarse bound suffices (`ROUGHLY`), or for zeros, values that do not change at all when the input moves.
@@ -224,10 +233,15 @@ def _weigh(site: Site, pair: Pair, gap: Gap, reading: Reading, significance: flo
     confirmed = judgement.impression is Impression.AGREES
     if judgement.impression is Impression.WEAK:
         # Values in a low precision look noisy, but an output that does not depend on the input stays exactly the same.
-        apart = gap.still and bool(unmoved(site, pair[0])[rows].all())
-        confirmed = apart or supports(reading, rows, gap.scale, ROUGHLY)
-    if confirmed or (silent and gap.still):
-        return _agreed(site, gap, reading)
+        apart = discrepancy.still and bool(unmoved(site, pair[0])[rows].all())
+        confirmed = apart or supports(reading, rows, discrepancy.scale, ROUGHLY)
+    if confirmed or (silent and discrepancy.still):
+        return _agreed(site, discrepancy, reading)
     return PairResult(
-        site=site, judgement=judgement, reading=reading, resolution=judgement.resolution, gap=gap, quiet=silent
+        site=site,
+        judgement=judgement,
+        reading=reading,
+        resolution=judgement.resolution,
+        discrepancy=discrepancy,
+        quiet=silent,
     )

@@ -20,7 +20,7 @@ from gradcli.numerics.maps.sizes import COMPUTED, FINEST
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.outcome import AUTODIFF, BlockOutcome, Outcome, Verification
-from gradcli.numerics.reference.gap import FLOOR
+from gradcli.numerics.reference.discrepancy import FLOOR
 from gradcli.numerics.sampling.directions import entry_scales, random_direction, signed_cotangents, snap
 from gradcli.numerics.sampling.line import point_along
 from gradcli.numerics.screen.single_pair import changes, step_for, straightness
@@ -32,7 +32,7 @@ EVALUATIONS = 3
 
 @dataclass(slots=True)
 class _Likeness:
-    """How claim and reference compare in one input block: `error` and `scale` as in `reference.gap.Gap`.
+    """How claim and reference compare in one input block: `error` and `scale` as in `Discrepancy`.
 
     `largest` is the largest claimed entry, without scales.
     """

@@ -15,7 +15,7 @@ from gradcli.numerics.differences.three_pairs import QUICK_STEP
 from gradcli.numerics.maps.floats import Mask
 from gradcli.numerics.maps.sizes import COMPUTED, MEASURABLE, NOTHING
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, Outcome, Pair
-from gradcli.numerics.reference.gap import Gap
+from gradcli.numerics.reference.discrepancy import Discrepancy
 from gradcli.numerics.sampling.directions import ASIDE, Focus, random_direction, through, within
 
 SEVERITY = (Impression.SILENT, Impression.WEAK, Impression.AGREES, Impression.KINKED, Impression.DIFFERS)
@@ -41,7 +41,7 @@ class PairResult:
             measured; that of `judgement` is for its own direction. None if not known.
         reference: what the claim was compared with, `DIFFERENCES` or `AUTODIFF`.
         decision: the outcome, if a difference has been confirmed or refuted already.
-        gap: how claim and reference compare, if there is a reference that was used.
+        discrepancy: how claim and reference compare, if there is a reference that was used.
         note: a sentence for the report.
         allowed: the significance that was used, where the precision of the values may have raised it.
         quiet: whether claim and derivative are both found to be zero.
@@ -53,7 +53,7 @@ class PairResult:
     resolution: float | None
     reference: str = DIFFERENCES
     decision: Decision | None = None
-    gap: Gap | None = None
+    discrepancy: Discrepancy | None = None
     note: str | None = None
     allowed: float | None = None
     quiet: bool = False
@@ -66,7 +66,7 @@ class PairResult:
     @property
     def witnessed(self) -> bool:
         """Whether a reference agrees with the claim, and is either certified by finite differences or not zero."""
-        return self.reference == AUTODIFF or (self.gap is not None and not self.gap.still)
+        return self.reference == AUTODIFF or (self.discrepancy is not None and not self.discrepancy.still)
 
 
 def quick_reading_through(

@@ -20,7 +20,7 @@ from gradcli.numerics.maps.pieces import all_finite
 from gradcli.numerics.maps.sizes import COARSE, FINE, SIGNIFICANT
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair
-from gradcli.numerics.reference.gap import Gap
+from gradcli.numerics.reference.discrepancy import Discrepancy
 from gradcli.numerics.sampling.directions import Focus, random_direction, through
 from gradcli.numerics.sampling.line import on_grid, point_along
 
@@ -38,7 +38,7 @@ kink it changes by more. For more entries than this the limit grows as the root 
 curvatures does."""
 
 
-def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, Gap]) -> Reading | None:
+def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, Discrepancy]) -> Reading | None:
     """Certify all pairs by one pair of values along a direction through some inputs.
 
     Returns:
@@ -104,11 +104,11 @@ def _rows(site: Site, output: int) -> Places:
     return site.rows(output) if site.claim.jvp_rows else site.claim.places(output)
 
 
-def _least_scales(agreed: Mapping[Pair, Gap]) -> dict[int, float]:
+def _least_scales(agreed: Mapping[Pair, Discrepancy]) -> dict[int, float]:
     """For every output block, the smallest scale of its pairs: what certifies that pair certifies all."""
     scales: dict[int, float] = {}
-    for (_, output), gap in agreed.items():
-        scales[output] = min(gap.scale, scales.get(output, np.inf))
+    for (_, output), discrepancy in agreed.items():
+        scales[output] = min(discrepancy.scale, scales.get(output, np.inf))
     return scales
 
 

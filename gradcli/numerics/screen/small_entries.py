@@ -16,7 +16,7 @@ from gradcli.numerics.maps.sizes import WANTED
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import AUTODIFF, Outcome, Pair
 from gradcli.numerics.reference.arbitration import Ruling, settle
-from gradcli.numerics.reference.gap import Gap, compare_all, tail
+from gradcli.numerics.reference.discrepancy import Discrepancy, compare_all, tail
 from gradcli.numerics.regularity.gradient_noise import jitter
 from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.sampling.directions import random_direction
@@ -33,7 +33,7 @@ HEAVIEST = 1e15
 """No output is weighted by more than this."""
 
 
-def wrong_in_the_tail(site: Site, agreed: dict[Pair, Gap], most: float = 0.5) -> dict[Pair, PairResult]:
+def wrong_in_the_tail(site: Site, agreed: dict[Pair, Discrepancy], most: float = 0.5) -> dict[Pair, PairResult]:
     """The pairs whose claim is wrong in small entries, although claim and reference agree within the significance.
 
     Finite differences along those entries alone must support the reference. Nothing is reported if forward iterates.
@@ -45,15 +45,15 @@ def wrong_in_the_tail(site: Site, agreed: dict[Pair, Gap], most: float = 0.5) ->
     """
     found: dict[Pair, PairResult] = {}
     noise = None
-    for pair, gap in agreed.items():
-        if gap.equal:
+    for pair, discrepancy in agreed.items():
+        if discrepancy.equal:
             continue
         noise = jitter(site) if noise is None else noise
         entries = tail(site, *pair, noise, most)
-        dispute = None if entries is None or iterates(site) else settle(site, *pair, gap, entries)
+        dispute = None if entries is None or iterates(site) else settle(site, *pair, discrepancy, entries)
         if dispute is None or dispute.ruling is not Ruling.CLAIM_WRONG or dispute.reading is None:
             continue
-        judgement = judgement_of(gap)
+        judgement = judgement_of(discrepancy)
         found[pair] = PairResult(
             site=site,
             judgement=judgement,
@@ -61,18 +61,20 @@ def wrong_in_the_tail(site: Site, agreed: dict[Pair, Gap], most: float = 0.5) ->
             resolution=None,
             reference=AUTODIFF,
             decision=Decision(outcome=Outcome.DIFFERS, judgement=judgement, note=TAILED),
-            gap=gap,
+            discrepancy=discrepancy,
         )
     return found
 
 
-def judgement_of(gap: Gap) -> Judgement:
+def judgement_of(discrepancy: Discrepancy) -> Judgement:
     """The judgement DIFFERS, with the numbers of a comparison in which the claim has been found wrong."""
     return Judgement(
         impression=Impression.DIFFERS,
-        scale=gap.scale,
-        error=gap.error * gap.scale,
-        tolerance=gap.resolution * gap.scale if gap.error < FAIL_FACTOR * gap.resolution else 0.0,
+        scale=discrepancy.scale,
+        error=discrepancy.error * discrepancy.scale,
+        tolerance=discrepancy.resolution * discrepancy.scale
+        if discrepancy.error < FAIL_FACTOR * discrepancy.resolution
+        else 0.0,
         resolution=None,
         statuses=(Status.OK,),
     )

@@ -17,8 +17,8 @@ from gradcli.numerics.maps.sizes import CERTIFIED
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
 from gradcli.numerics.regularity.cancellation import is_rounding_only
-from gradcli.numerics.regularity.formats import format_at
 from gradcli.numerics.regularity.step_functions import is_staircase, witness_is_zero
+from gradcli.numerics.regularity.stored_format import format_at
 from gradcli.numerics.sampling.directions import LONG, Focus, focuses, is_one_group, within
 from gradcli.numerics.screen.long_inputs import GROUP_START, clearly_wrong, joint_reading, measured, short_start
 from gradcli.numerics.screen.pair_result import (

@@ -15,11 +15,11 @@ from gradcli.numerics.localise.entries import LARGEST_COUNT, proven
 from gradcli.numerics.maps.sizes import COMPUTED
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Doubt, Outcome, Pair
 from gradcli.numerics.reference.arbitration import Dispute, Ruling, ruled_over_wide_steps, settle
-from gradcli.numerics.reference.gap import Gap, compare, compare_all, excess, wrong_focus
+from gradcli.numerics.reference.discrepancy import Discrepancy, compare, compare_all, excess, wrong_focus
 from gradcli.numerics.reference.symmetric import NOTE, on_symmetric_changes, share_alike
-from gradcli.numerics.regularity.formats import significance_of
 from gradcli.numerics.regularity.gradient_noise import jitter, jitter_of
 from gradcli.numerics.regularity.iteration import LOOSE, stops_early
+from gradcli.numerics.regularity.stored_format import significance_of
 from gradcli.numerics.sampling.directions import LONG
 from gradcli.numerics.screen.certification import certify
 from gradcli.numerics.screen.pair_result import PairResult
@@ -53,7 +53,7 @@ class WitnessComparison:
     found: dict[Pair, PairResult] = field(default_factory=dict)
     detached: set[Pair] = field(default_factory=set)
     shared: set[Pair] = field(default_factory=set)
-    contested: dict[Pair, Gap] = field(default_factory=dict)
+    contested: dict[Pair, Discrepancy] = field(default_factory=dict)
     significance: float | None = None
 
     def temper(self, pair: Pair, result: PairResult) -> PairResult:
@@ -64,13 +64,13 @@ class WitnessComparison:
         """
         if pair in self.detached:
             return replace(result, note=NOTE if pair in self.shared else DETACHED)
-        gap = self.contested.get(pair)
-        if gap is None or result.impression is not Impression.AGREES:
+        discrepancy = self.contested.get(pair)
+        if discrepancy is None or result.impression is not Impression.AGREES:
             return result
-        if result.resolution is not None and result.resolution < gap.scaled_error:
+        if result.resolution is not None and result.resolution < discrepancy.scaled_error:
             return replace(result, note=DETACHED)
         note = (
-            f"the gradient differs from autodiff of forward's body by {of_largest(gap.error)}, "
+            f"the gradient differs from autodiff of forward's body by {of_largest(discrepancy.error)}, "
             "and finite differences are too coarse to tell which of the two is right"
         )
         return replace(result, judgement=replace(result.judgement, impression=Impression.WEAK), note=note)
@@ -85,45 +85,45 @@ def compare_with_witness(site: Site, pairs: Sequence[Pair], significance: float)
         significance: errors below this part of the pair's largest entry do not matter.
     """
     compared = WitnessComparison()
-    agreed: dict[Pair, Gap] = {}
-    apart: dict[Pair, Gap] = {}
-    gaps = compare_all(site, pairs)
-    if site.few_rows and any(gap.error > COMPUTED for gap in gaps.values()):
+    agreed: dict[Pair, Discrepancy] = {}
+    apart: dict[Pair, Discrepancy] = {}
+    discrepancies = compare_all(site, pairs)
+    if site.few_rows and any(discrepancy.error > COMPUTED for discrepancy in discrepancies.values()):
         site.ask_again()
-        gaps = compare_all(site, pairs)
-    for pair, gap in gaps.items():
-        (agreed if gap.equal or gap.error <= significance else apart)[pair] = gap
-    if any(gap.error < LOOSE for gap in apart.values()):
+        discrepancies = compare_all(site, pairs)
+    for pair, discrepancy in discrepancies.items():
+        (agreed if discrepancy.equal or discrepancy.error <= significance else apart)[pair] = discrepancy
+    if any(discrepancy.error < LOOSE for discrepancy in apart.values()):
         compared.significance = significance = significance_of(site, significance)
         explained = _explained(site, apart, significance)
         agreed |= explained
-        apart = {pair: gap for pair, gap in apart.items() if pair not in explained}
-    for pair, gap in apart.items():
-        dispute = settle(site, *pair, gap)
+        apart = {pair: discrepancy for pair, discrepancy in apart.items() if pair not in explained}
+    for pair, discrepancy in apart.items():
+        dispute = settle(site, *pair, discrepancy)
         if dispute.ruling is Ruling.WITNESS_WRONG:
             compared.detached.add(pair)
             if share_alike(site, *pair):
                 compared.shared.add(pair)
         elif dispute.ruling is Ruling.NEITHER:
-            compared.contested[pair] = gap
+            compared.contested[pair] = discrepancy
         elif dispute.reading is not None:
-            result = _claim_wrong(site, pair, gap, dispute, dispute.reading, significance)
+            result = _claim_wrong(site, pair, discrepancy, dispute, dispute.reading, significance)
             if result is not None:
                 compared.found[pair] = result
     compared.found |= wrong_in_the_tail(site, agreed)
-    agreed = {pair: gap for pair, gap in agreed.items() if pair not in compared.found}
+    agreed = {pair: discrepancy for pair, discrepancy in agreed.items() if pair not in compared.found}
     if agreed:
         compared.found |= certify(site, agreed, significance)
         compared.found |= wrong_in_small_rows(site, compared.found)
     return compared
 
 
-def _explained(site: Site, apart: dict[Pair, Gap], significance: float) -> dict[Pair, Gap]:
+def _explained(site: Site, apart: dict[Pair, Discrepancy], significance: float) -> dict[Pair, Discrepancy]:
     """The pairs whose small difference (below `LOOSE`) noise of the gradients or few digits of the values explain."""
     noise = None
     explained = {}
-    for pair, gap in apart.items():
-        if gap.error >= LOOSE or (gap.error > significance and _stays_wrong(site, pair, gap)):
+    for pair, discrepancy in apart.items():
+        if discrepancy.error >= LOOSE or (discrepancy.error > significance and _stays_wrong(site, pair, discrepancy)):
             continue
         noise = jitter(site) if noise is None else noise
         noisy = compare(site, *pair, noise)
@@ -132,13 +132,13 @@ def _explained(site: Site, apart: dict[Pair, Gap], significance: float) -> dict[
     return explained
 
 
-def _stays_wrong(site: Site, pair: Pair, gap: Gap) -> bool:
+def _stays_wrong(site: Site, pair: Pair, discrepancy: Discrepancy) -> bool:
     """Whether claim and reference differ in a few entries of a large block by more than the noise of these entries.
 
     Only the noise of these entries is measured, in the row in which they differ most, because the noise of others
     cannot explain their difference. False for small blocks and for many such entries.
     """
-    columns = np.flatnonzero(gap.wrong.any(axis=0))
+    columns = np.flatnonzero(discrepancy.wrong.any(axis=0))
     if site.map.domain.blocks[pair[0]].size <= LONG or columns.size > LARGEST_COUNT:
         return False
     row, beyond = excess(site, *pair, columns)
@@ -148,29 +148,29 @@ def _stays_wrong(site: Site, pair: Pair, gap: Gap) -> bool:
 
 
 def _claim_wrong(
-    site: Site, pair: Pair, gap: Gap, dispute: Dispute, reading: Reading, significance: float
+    site: Site, pair: Pair, discrepancy: Discrepancy, dispute: Dispute, reading: Reading, significance: float
 ) -> PairResult | None:
     """The result for a pair whose claim finite differences found wrong; None if a small difference is not confirmed.
 
     Differences below `LOOSE` must pass all tests of `confirm`; those below `OFTEN` must not be due to an early stop.
     """
-    judgement = judgement_of(gap)
+    judgement = judgement_of(discrepancy)
     symmetric = on_symmetric_changes(site, *pair, significance)
     if symmetric is not None:
         decision = along_symmetric_changes(symmetric)
     elif dispute.wide:
         decision = Decision(outcome=Outcome.DIFFERS, judgement=judgement, note=LARGE)
-    elif gap.error >= LOOSE and not (gap.error < OFTEN and stops_early(site, reading)):
+    elif discrepancy.error >= LOOSE and not (discrepancy.error < OFTEN and stops_early(site, reading)):
         decision = Decision(outcome=Outcome.DIFFERS, judgement=judgement)
-    elif gap.error >= LOOSE:
+    elif discrepancy.error >= LOOSE:
         note = (
-            f"the gradient differs from finite differences by {of_largest(gap.error)}, but finite differences also "
-            "differ from each other: if an iteration in forward stops early, tighten its tolerance or fix the number "
-            "of iterations"
+            f"the gradient differs from finite differences by {of_largest(discrepancy.error)}, but finite differences "
+            "also differ from each other: if an iteration in forward stops early, tighten its tolerance or fix the "
+            "number of iterations"
         )
         decision = Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.NOISE, note=note, judgement=judgement)
     else:
-        confirmed = _confirmed(site, pair, gap, judgement, significance)
+        confirmed = _confirmed(site, pair, discrepancy, judgement, significance)
         if confirmed is None:
             return None
         decision = confirmed
@@ -181,20 +181,22 @@ def _claim_wrong(
         resolution=None,
         reference=AUTODIFF if decision.outcome is Outcome.DIFFERS else DIFFERENCES,
         decision=decision,
-        gap=gap,
+        discrepancy=discrepancy,
     )
 
 
-def _confirmed(site: Site, pair: Pair, gap: Gap, judgement: Judgement, significance: float) -> Decision | None:
+def _confirmed(
+    site: Site, pair: Pair, discrepancy: Discrepancy, judgement: Judgement, significance: float
+) -> Decision | None:
     """The decision on a small difference, by small steps or, if noise leaves it open, by large ones.
 
     None if small steps agree with the claim, or if no steps show the difference.
     """
     if site.map.domain.blocks[pair[0]].size > LONG:
-        located = proven(site, *pair, np.flatnonzero(gap.wrong.any(axis=0)))
+        located = proven(site, *pair, np.flatnonzero(discrepancy.wrong.any(axis=0)))
         if (sparse := confirm_sparse(site, *pair, located, significance)) is not None:
             return replace(sparse, judgement=judgement)
-    first = site.probe(site.map.domain.slices[pair[0]], wrong_focus(site, *pair, gap), cheap=False)
+    first = site.probe(site.map.domain.slices[pair[0]], wrong_focus(site, *pair, discrepancy), cheap=False)
     decision = None
     if site.judge(first, *pair, significance).impression is Impression.DIFFERS:
         decision = replace(confirm(site, *pair, first, significance), judgement=judgement)

@@ -20,7 +20,8 @@ from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.directions import CLOSE_BY, TRIES, random_direction
 
 HELD_TO = 64.0
-"""A gradient that was computed in float32 may be wrong by this many unit roundoffs of float32."""
+"""A gradient that was computed in float32 may be wrong by this many unit roundoffs of float32, 4e-6 of the largest
+entry: sums of some thousand rounded terms lose half of that (sqrt(1000) roundoffs, if their signs are random)."""
 HIDDEN = 40.0
 """A row that stays the same may have a slope of up to 40 unit roundoffs of its value: a change of two unit roundoffs
 over a step of 0.05, which rounding can hide, is a slope of 2 / 0.05."""

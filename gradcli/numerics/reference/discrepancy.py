@@ -30,13 +30,14 @@ TAIL_NOISE = 100.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
+class Discrepancy:
     """The difference of claim and reference in one pair of blocks.
 
     Attributes:
         error: the larger of `scaled_error` and the same without scales.
         scaled_error: the largest |difference| · s_i, relative to the largest scaled entry.
-        resolution: every relative error above this would have been detected.
+        resolution: every relative error above this would have been detected. It is four times `error`, a margin for the
+            error of the reference itself, plus what rounding may hide.
         scale: the largest |entry| · s_i of claim and reference.
         wrong: the entries (row, column) that differ by more than rounding.
         equal: whether there are no such entries.
@@ -52,7 +53,7 @@ class Gap:
     still: bool
 
 
-def compare_all(site: Site, pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Gap]:
+def compare_all(site: Site, pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Discrepancy]:
     """Compare claim and reference in several pairs of blocks."""
     pairs = list(pairs)
     roundings = {output: rounding_of(site, output) for output in {output for _, output in pairs}}
@@ -61,7 +62,7 @@ def compare_all(site: Site, pairs: Iterable[tuple[int, int]]) -> dict[tuple[int,
 
 def compare(
     site: Site, input_: int, output: int, noise: Matrix | None = None, *, rounding: Vector | None = None
-) -> Gap:
+) -> Discrepancy:
     """Compare claim and reference in one pair of blocks.
 
     Args:
@@ -96,12 +97,12 @@ def compare(
         wrong[row] = np.abs(claimed[row] - reference[row]) > MEASURABLE * both[row] + allowed
     whole = float(both.max(initial=0.0))
     relative = scaled_apart / scaled if scaled > 0 else 0.0
-    gap = max(float(apart.max()) / whole, relative) if whole > 0 else 0.0
+    error = max(float(apart.max()) / whole, relative) if whole > 0 else 0.0
     least = float(floor.max(initial=0.0)) / scaled if scaled > 0 else 0.0
-    return Gap(
-        error=gap,
+    return Discrepancy(
+        error=error,
         scaled_error=relative,
-        resolution=max(FINEST, 4 * gap + least),
+        resolution=max(FINEST, 4 * error + least),
         scale=scaled,
         wrong=wrong,
         equal=not (open_.size and wrong.any()),
@@ -194,7 +195,7 @@ def tail(site: Site, input_: int, output: int, noise: Matrix, most: float = 0.5)
     return found if found.any() and np.count_nonzero(found) <= most * found.size else None
 
 
-def wrong_focus(site: Site, input_: int, output: int, gap: Gap) -> Focus:
+def wrong_focus(site: Site, input_: int, output: int, discrepancy: Discrepancy) -> Focus:
     """A focus on the entries in which claim and reference differ most, to measure them by finite differences.
 
     These are the entries that differ by more than rounding and at least a tenth of the largest scaled difference.
@@ -202,7 +203,7 @@ def wrong_focus(site: Site, input_: int, output: int, gap: Gap) -> Focus:
     claimed, reference = block_of(site, input_, output)
     places = site.map.domain.slices[input_]
     size = (np.abs(claimed - reference) * site.scales[places]).max(axis=0)
-    chosen = np.flatnonzero((size >= 0.1 * size.max()) & gap.wrong.any(axis=0))
+    chosen = np.flatnonzero((size >= 0.1 * size.max()) & discrepancy.wrong.any(axis=0))
     return Focus(drawn=within(site.scales, places.start + chosen), judged=site.scales)
 
 
