@@ -42,7 +42,6 @@ DOORS = {
 HOMES = {
     "torch": {
         "backends/torch/backend.py",
-        "backends/torch/checkpoint.py",
         "backends/torch/operators.py",
         "backends/torch/sparse.py",
     },

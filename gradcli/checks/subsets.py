@@ -8,10 +8,13 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
 from gradcli.checks.base import Check, Situation, differs
-from gradcli.errors import UserCodeError
+from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
+from gradcli.verdict import Verdict
 
+_NAMED = 3
+"""So many parameters are named in a note."""
 _TOLERANCE = 1e-9
 """Relative; the same code on the same numbers differs by a reordering of sums at most."""
 
@@ -29,22 +32,35 @@ class SubsetsCheck(Check):
         if len(subject.active) < 2:
             return
         reference = dict(zip(subject.active, situation.reference(), strict=True))
+        note = None
         for kept in subsets(subject.active):
             problem = self._compare(situation, reference, kept)
-            if problem is not None:
+            if problem is None:
+                continue
+            if problem.verdict is not Verdict.PASSED:
                 yield problem
                 return
-        yield self.passed()
+            note = note or problem.note
+        yield self.passed(note)
 
     def _compare(
         self, situation: Situation, reference: dict[int, NDArray[Any] | None], kept: Sequence[int]
     ) -> Evidence | None:
+        """What is wrong with one subset, None if nothing; a note where a module's own parameters are left out."""
         subject = situation.subject
         names = " and ".join(situation.input_name(i) for i in kept)
         verb = "requires" if len(kept) == 1 else "require"
         try:
             found = subject.backward_tracking(kept, situation.cotangents())
         except UserCodeError as error:
+            held = {name for name, _ in subject.info.held}
+            frozen = [name for i in subject.active if i not in kept and (name := situation.input_name(i)) in held]
+            if frozen and not isinstance(error, OverrunError):
+                own = ", ".join(frozen[:_NAMED]) + (", …" if len(frozen) > _NAMED else "")
+                return self.passed(
+                    f"backward fails when parameters of the module ({own}) require no gradient, as frozen ones do "
+                    f"not: {error}; this is reported only as a note, because it cannot go unnoticed"
+                )
             return self.failed(
                 FindingKind.NEEDS_INPUT_GRAD,
                 f"backward fails when only {names} {verb} a gradient: {error}",

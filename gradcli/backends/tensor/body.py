@@ -10,8 +10,8 @@ from typing import Any, final
 from numpy.typing import NDArray
 
 from gradcli.backends.guard import users_code
+from gradcli.backends.tensor.caller import Caller
 from gradcli.backends.tensor.framework import Framework, same_values
-from gradcli.backends.tensor.maps import Caller
 
 
 @final

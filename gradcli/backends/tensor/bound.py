@@ -23,11 +23,12 @@ from gradcli.backends.orders import space_of, spaces_of_order
 from gradcli.backends.origin import Origin
 from gradcli.backends.tensor.body import stands_for
 from gradcli.backends.tensor.call_records import Call, CallResult, LeakedGraph, OtherCalls, Seeds, Values
+from gradcli.backends.tensor.caller import Caller
 from gradcli.backends.tensor.captured_tensors import OwnCall
 from gradcli.backends.tensor.framework import Framework, all_same, same_values
 from gradcli.backends.tensor.graph_lifetime import leaked_graph
 from gradcli.backends.tensor.inspection import Inspector, with_called
-from gradcli.backends.tensor.maps import Caller, TensorMap, carries_gradient, gradients_of
+from gradcli.backends.tensor.maps import TensorMap, carries_gradient, gradients_of
 from gradcli.backends.tensor.modes import TransformedFunction
 from gradcli.backends.tensor.other_calls import called_at, sharing
 from gradcli.backends.tensor.precision_and_layout import in_64_bits

@@ -1,7 +1,7 @@
 """What is known of a call: its tensors, its results at other arguments, and what a deleted result left."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from itertools import chain
 from typing import Any, final
 
@@ -15,6 +15,17 @@ Seeds = Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]
 """Makes a cotangent for each of the differentiable outputs."""
 Values = Mapping[int, NDArray[Any]]
 """Of active inputs, by position."""
+Exchange = Callable[[], AbstractContextManager[None]]
+"""Makes a context in which a module holds the tensors of a call again."""
+
+
+@contextmanager
+def all_entered(exchanges: Iterable[Exchange]) -> Iterator[None]:
+    """All of these contexts at once."""
+    with ExitStack() as entered:
+        for exchange in exchanges:
+            entered.enter_context(exchange())
+        yield
 
 
 @final
@@ -22,13 +33,15 @@ Values = Mapping[int, NDArray[Any]]
 class Call:
     """The tensors of one call: leaves (by position), what was passed, and all outputs as a tuple.
 
-    `returned` are the outputs as the user's code returned them: on its device, sparse where they are.
+    `returned` are the outputs as the user's code returned them: on its device, sparse where they are. `exchanges` are
+    to be entered while cotangents are passed back: backward may read a module's parameters, or call the module again.
     """
 
     leaves: Mapping[int, Any]
     passed: tuple[Any, ...]
     outputs: tuple[Any, ...]
     returned: tuple[Any, ...]
+    exchanges: tuple[Exchange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.generators import PythonGenerator, SharedGenerator
+from gradcli.backends.tensor.call_records import Exchange
 from gradcli.cases import Sparsity
 from gradcli.errors import UsageError
 from gradcli.targets import Called
@@ -37,6 +38,8 @@ class Framework(ABC):
     """Whether outputs of the user's code may be on a device, or sparse, so that `to_host` has something to do."""
     module_home: str | None = None
     """The Python module in which the framework's own Module class is found, None where it has none."""
+    exchange: Exchange | None = None
+    """Makes the module that was called last hold the tensors of that call again; None where none was called."""
 
     @property
     @abstractmethod

@@ -18,16 +18,16 @@ from gradcli.backends.guard import generators_restored, users_code
 from gradcli.backends.origin import Origin, function_origin
 from gradcli.backends.tensor.bound import BoundFunction
 from gradcli.backends.tensor.call_records import Call
+from gradcli.backends.tensor.caller import Caller
 from gradcli.backends.tensor.captured_tensors import Own, OwnCall, bound_to_own
 from gradcli.backends.tensor.containers import ContainerCall, Containers
 from gradcli.backends.tensor.framework import Framework
-from gradcli.backends.tensor.given_precision import taking_backward
-from gradcli.backends.tensor.maps import Caller, pullback
+from gradcli.backends.tensor.maps import pullback
 from gradcli.backends.tensor.modules import ModuleCall, held_arrays, is_lazy, is_module
 from gradcli.backends.tensor.pairs import Pair, joined
 from gradcli.backends.tensor.precision_and_layout import in_64_bits
 from gradcli.cases import Argument
-from gradcli.errors import TargetError, UsageError
+from gradcli.errors import OverrunError, TargetError, UsageError, UserCodeError
 from gradcli.targets import (
     Parameter,
     TargetInfo,
@@ -143,7 +143,7 @@ class FunctionBackend(Backend):
         def bound(reached: Own) -> Subject:
             if not reached:
                 bind = partial(BoundFunction, self.framework, known, function, origin, given)
-                return taking_backward(bind(), bind)
+                return _taking_backward(bind(), bind)
             call = OwnCall(self.framework, function, given, reached)
             return BoundFunction(self.framework, known, call, None, given)
 
@@ -334,3 +334,24 @@ def _qualified_name(function: object) -> str:
     """The name in the code of a function written in Python; nothing for a built-in one, or None."""
     name: str = getattr(getattr(function, "__code__", None), "co_qualname", "")
     return name
+
+
+def _taking_backward(subject: BoundFunction, bound: Callable[..., BoundFunction]) -> BoundFunction:
+    """The subject; in the lower precision of its inputs where backward refuses 64 bits, as some kernels do.
+
+    `bound` makes it anew with other options.
+    """
+    if not subject.low or subject.insists_on is not None or not subject.info.backward or _backward_runs(subject):
+        return subject
+    lower = bound(casts=subject.low, insists=True)
+    return lower if _backward_runs(lower) else subject
+
+
+def _backward_runs(subject: BoundFunction) -> bool:
+    try:
+        subject.backward(subject.codomain.unflatten(np.ones(subject.codomain.size)))
+    except OverrunError:
+        return True  # it was not refused; the checks say what takes so long
+    except UserCodeError:
+        return False
+    return True

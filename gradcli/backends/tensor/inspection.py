@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from gradcli.backends.base import ForwardCall, RawGradient
 from gradcli.backends.origin import Origin
 from gradcli.backends.tensor.call_records import Call
+from gradcli.backends.tensor.caller import Caller
 from gradcli.backends.tensor.framework import Framework, same_values, unit_roundoff
-from gradcli.backends.tensor.maps import Caller, carries_gradient
+from gradcli.backends.tensor.maps import carries_gradient
 from gradcli.targets import Called, TargetInfo
 
 _MOST_NODES = 20_000

@@ -1,9 +1,9 @@
-"""Calls of a Function on tensors, passes back through their graphs, and the derivative maps made of the two.
+"""Passes back through the graphs of calls, and the derivative maps made of calls and passes.
 
 Two primitives: `Caller.run` calls forward on tensors, and `pullback` passes cotangents back through the graph.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, final
 
@@ -16,94 +16,15 @@ from gradcli.backends.executed_lines import lines_run
 from gradcli.backends.given_inputs import Home
 from gradcli.backends.guard import UsersCode, users_code
 from gradcli.backends.orders import noise_of_gradient
-from gradcli.backends.tensor.call_records import Call
+from gradcli.backends.tensor.call_records import Call, Exchange, all_entered
+from gradcli.backends.tensor.caller import Caller
 from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.precision_and_layout import laid_out
-from gradcli.cases import Argument
 from gradcli.errors import UserCodeError
 from gradcli.numerics.maps.space import Space
 from gradcli.numerics.maps.vector_map import Effort, VectorMap
 
 FloatArray = NDArray[np.float64]
-
-
-@final
-class Caller:
-    """Calls a Function class through `apply`, or any callable, on arrays.
-
-    Every tensor is passed as a clone of a leaf, so that a Function that marks its input dirty may write into it. If
-    `protected`, backward gets copies of what was saved, so that it may write into those.
-    """
-
-    def __init__(
-        self,
-        framework: Framework,
-        function: Any,
-        arguments: Sequence[Argument],
-        *,
-        layout: Layout = Layout.CONTIGUOUS,
-        held: Collection[str] = (),
-        casts: Mapping[int, str] | None = None,
-        protected: bool = False,
-    ) -> None:
-        self.framework = framework
-        self.function = framework.saving_copies(function) if protected else function
-        self.arguments = tuple(arguments)
-        self._layout = layout
-        self._held = held
-        self._casts = casts or {}
-        self._is_plain = framework.is_plain and not self._casts and all(a.sparsity is None for a in self.arguments)
-        self._is_direct = self._is_plain and layout is Layout.CONTIGUOUS and not any(a.keyword for a in self.arguments)
-        self._given = tuple((a.is_tensor, a.value) for a in self.arguments)
-        self._keywords = tuple((place, a.name) for place, a in enumerate(self.arguments) if a.keyword)
-        self._positions = tuple(place for place, a in enumerate(self.arguments) if not a.keyword)
-
-    def leaves(self, positions: Sequence[int]) -> dict[int, Any]:
-        """Leaves with the values of the arguments at `positions`, in their own memory where that can be."""
-        arrays = [self.arguments[position].value for position in positions]
-        return dict(zip(positions, self.framework.leaves(arrays), strict=True))
-
-    def run(self, leaves: Mapping[int, Any]) -> Call:
-        """Call with these tensors, cloned, at their positions and the arguments' own values elsewhere."""
-        if self._is_direct:
-            from_array = self.framework.from_array
-            passed = tuple(
-                [
-                    leaves[place].clone() if place in leaves else from_array(value) if tensor else value
-                    for place, (tensor, value) in enumerate(self._given)
-                ]
-            )
-            result = self.function(*passed)
-        else:
-            passed = tuple([self.passed(position, leaves) for position in range(len(self.arguments))])
-            keywords = {name: passed[place] for place, name in self._keywords}
-            result = self.function(*[passed[place] for place in self._positions], **keywords)
-        returned = tuple(result) if isinstance(result, tuple | list) else (result,)
-        outputs = self.framework.to_host(returned) if self.framework.converts_outputs else returned
-        return Call(leaves=leaves, passed=passed, outputs=outputs, returned=returned)
-
-    def given(self, position: int, leaves: Mapping[int, Any]) -> Any:
-        """The same values as `passed` gives, to be read only."""
-        return leaves[position] if self._is_direct and position in leaves else self.passed(position, leaves)
-
-    def passed(self, position: int, leaves: Mapping[int, Any]) -> Any:
-        """What forward gets in this place: a clone of the leaf there, else the argument's own value."""
-        argument = self.arguments[position]
-        if position in leaves:
-            clone = leaves[position].clone()
-            # A module makes its own parameters, and makes them contiguous.
-            if self._layout is not Layout.CONTIGUOUS and argument.name not in self._held:
-                laid = laid_out(self.framework, clone, self._layout)
-                expanded = self._layout is Layout.EXPANDED
-                clone = laid if expanded else self.framework.in_memory_of(clone, laid)
-            return clone if self._is_plain else self._to_user(position, clone)
-        if argument.is_tensor:
-            tensor = self.framework.from_array(argument.value)
-            return tensor if self._is_plain else self._to_user(position, tensor)
-        return argument.value
-
-    def _to_user(self, position: int, tensor: Any) -> Any:
-        return self.framework.to_user_tensor(tensor, self._casts.get(position), self.arguments[position].sparsity)
 
 
 def pullback(
@@ -116,6 +37,7 @@ def pullback(
     retain: bool = False,
     create_graph: bool = False,
     zeros: bool = False,
+    exchanges: Sequence[Exchange] = (),
 ) -> list[Any]:
     """Gradients of the inputs for cotangents of the outputs, by the framework's own backward pass; all are tensors.
 
@@ -130,19 +52,21 @@ def pullback(
         retain: keep the graph for another pass.
         create_graph: make a graph of the pass itself, and keep that of forward.
         zeros: give zeros in place of None.
+        exchanges: those of the calls that the pass goes through.
     """
     tracked = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
     found = [None] * len(inputs)
     if tracked:
         counters.backward += 1
-        found = framework.grad(
-            [o for o, _ in tracked],
-            inputs,
-            [c for _, c in tracked],
-            retain_graph=retain or create_graph,
-            create_graph=create_graph,
-            allow_unused=True,
-        )
+        with all_entered(exchanges):
+            found = framework.grad(
+                [o for o, _ in tracked],
+                inputs,
+                [c for _, c in tracked],
+                retain_graph=retain or create_graph,
+                create_graph=create_graph,
+                allow_unused=True,
+            )
     zeros_like = framework.namespace.zeros_like
     return [zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)] if zeros else found
 
@@ -175,7 +99,9 @@ def gradients_of(
     ]
     seeds = [seed for _, seed in given]
     inputs = list(call.leaves.values())
-    return framework.to_arrays(pullback(framework, counters, [o for o, _ in given], inputs, seeds, retain=retain))
+    outputs = [o for o, _ in given]
+    found = pullback(framework, counters, outputs, inputs, seeds, retain=retain, exchanges=call.exchanges)
+    return framework.to_arrays(found)
 
 
 def seed_of(framework: Framework, output: Any, cotangent: NDArray[Any], layout: Layout) -> Any:
@@ -213,6 +139,7 @@ class TensorMap(VectorMap):
     ) -> None:
         self._home = home
         self._has_claimed = False
+        self._exchanges: tuple[Exchange, ...] = ()
         self.domain = domain
         self.codomain = codomain
         self.has_jvp = False
@@ -300,8 +227,8 @@ class TensorMap(VectorMap):
             outputs = self._evaluate(self._order, tensors, create_graph=True)
             ones = self.framework.namespace.ones_like
             rows = [
-                pullback(self.framework, Counters(), [output], tensors, [ones(output)], retain=True)
-                for output in outputs
+                pullback(self.framework, Counters(), [o], tensors, [ones(o)], retain=True, exchanges=self._exchanges)
+                for o in outputs
             ]
         return np.array([[gradient is not None for gradient in row] for row in rows])
 
@@ -344,8 +271,9 @@ class TensorMap(VectorMap):
                 for number, cotangent in enumerate(cotangents):
                     seeds = framework.tensors(self.codomain.views(cotangent))
                     found = pullback(
-                        framework, self._counters, outputs, tensors, seeds, retain=number < last, zeros=True
-                    )
+                        framework, self._counters, outputs, tensors, seeds, retain=number < last, zeros=True,
+                        exchanges=self._exchanges,
+                    )  # fmt: skip
                     self.domain.flatten(framework.as_arrays(found), rows[number])
         except (Exception, SystemExit) as error:
             raise user_code_error(error, "backward") from error
@@ -372,7 +300,10 @@ class TensorMap(VectorMap):
             value = self.codomain.flatten(self.framework.as_arrays(outputs))
             seeds = self.framework.tensors(self.codomain.views(cotangent))
             tensors = ours + theirs
-            found = pullback(self.framework, self._counters, outputs + beside, tensors, seeds + seeds, zeros=True)
+            found = pullback(
+                self.framework, self._counters, outputs + beside, tensors, seeds + seeds, zeros=True,
+                exchanges=(*self._exchanges, *other._exchanges),
+            )  # fmt: skip
             self._counters.backward += 1
             arrays = self.framework.as_arrays(found)
         own, other_rows = (self.domain.flatten(part)[None] for part in (arrays[: len(ours)], arrays[len(ours) :]))
@@ -382,15 +313,17 @@ class TensorMap(VectorMap):
         """The map of `order` on tensors, one tensor per block of its codomain."""
         if order == 1:
             self._counters.forward += 1
-            outputs = self._caller.run(dict(zip(self._active, tensors, strict=True))).outputs
-            return [outputs[number] for number in self._outputs]
+            call = self._caller.run(dict(zip(self._active, tensors, strict=True)))
+            self._exchanges = call.exchanges
+            return [call.outputs[number] for number in self._outputs]
         split = len(tensors) - self._blocks(order - 1)[1]
         inputs, cotangents = tensors[:split], tensors[split:]
         with self.framework.namespace.enable_grad():
             lower = self._evaluate(order - 1, inputs, create_graph=True)
             return pullback(
-                self.framework, self._counters, lower, inputs, cotangents, create_graph=create_graph, zeros=True
-            )
+                self.framework, self._counters, lower, inputs, cotangents, create_graph=create_graph, zeros=True,
+                exchanges=self._exchanges,
+            )  # fmt: skip
 
     def _blocks(self, order: int) -> tuple[int, int]:
         """The numbers of blocks in the domain and the codomain of the map of `order`."""

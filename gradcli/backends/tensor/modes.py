@@ -11,8 +11,9 @@ from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Batched
 from gradcli.backends.guard import users_code
 from gradcli.backends.spaces import SpacedSubject
+from gradcli.backends.tensor.call_records import Exchange, all_entered
+from gradcli.backends.tensor.caller import Caller
 from gradcli.backends.tensor.framework import Framework
-from gradcli.backends.tensor.maps import Caller
 
 
 def pushed(
@@ -43,15 +44,18 @@ def batched(
 ) -> Batched:
     """The function mapped over the axes `places` of its active inputs, None for those without a batch."""
     framework = caller.framework
+    exchanges: list[Exchange] = []
 
     def function(*tensors: Any) -> tuple[Any, ...]:
-        found = caller.run(dict(zip(active, tensors, strict=True))).outputs
-        return tuple(found[number] for number in outputs)
+        call = caller.run(dict(zip(active, tensors, strict=True)))
+        exchanges.extend(call.exchanges)
+        return tuple(call.outputs[number] for number in outputs)
 
     leaves = framework.leaves(stacked)
     found = framework.mapped(function, tuple(places))(*leaves)
     seeds = framework.tensors(cotangents)
-    gradients = framework.namespace.autograd.grad(list(found), leaves, seeds, allow_unused=True)
+    with all_entered(exchanges):
+        gradients = framework.namespace.autograd.grad(list(found), leaves, seeds, allow_unused=True)
     return Batched(
         outputs=tuple(framework.to_array(output) for output in found),
         gradients=framework.to_arrays(gradients),

@@ -4,6 +4,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -28,7 +29,8 @@ class ModuleCall:
     """Calls a module with its parameters given by name; those that are not given keep their own values.
 
     What the module itself holds is never written to: parameters and buffers are exchanged for copies during the call,
-    so that running statistics and counters are the same before every call.
+    so that running statistics and counters are the same before every call; and again while a gradient is passed back
+    through it, because backward may read the module's parameters or call it anew.
     """
 
     def __init__(self, framework: Framework, module: Any) -> None:
@@ -43,6 +45,7 @@ class ModuleCall:
         rest = {name: value for name, value in keywords.items() if name not in self._names}
         wanted = self._precision([*given.values(), *arguments, *rest.values()])
         tensors = {name: given.get(name, self._copy(tensor, wanted)) for name, tensor in self._own()}
+        self._framework.exchange = partial(exchanged, self.module, tensors)
         return self._framework.call_module(self.module, tensors, arguments, rest)
 
     def _own(self) -> list[tuple[str, Any]]:

@@ -10,7 +10,8 @@ from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Counters
 from gradcli.backends.guard import users_code
 from gradcli.backends.tensor.call_records import CallResult, Outputs, Seeds, Values
-from gradcli.backends.tensor.maps import Caller, carries_gradient, gradients_of
+from gradcli.backends.tensor.caller import Caller
+from gradcli.backends.tensor.maps import carries_gradient, gradients_of
 
 
 def called_at(

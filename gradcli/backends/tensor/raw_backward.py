@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import RawBackward, RawGradient
 from gradcli.backends.guard import users_code
-from gradcli.backends.tensor.call_records import Call
+from gradcli.backends.tensor.call_records import Call, all_entered
 from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.inspection import Inspector
 from gradcli.cases import Argument
@@ -41,7 +41,8 @@ def called_directly(
             each = [dict(enumerate(given)), passed, dict(enumerate(inspector.saved(node)))] if watching else [{}] * 3
             keys = [{i: framework.memory_of(t) for i, t in part.items() if t is not None} for part in each]
             copies = _copies(framework, each)
-            returned = node.apply(*given)
+            with all_entered(call.exchanges):
+                returned = node.apply(*given)
             framework.synchronize()
     except (Exception, SystemExit) as error:
         return RawBackward(error=error)

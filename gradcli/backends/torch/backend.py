@@ -15,7 +15,6 @@ from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.function_backend import FunctionBackend, static_method
 from gradcli.backends.tensor.modules import is_module
 from gradcli.backends.torch.backward_pass import pass_of
-from gradcli.backends.torch.checkpoint import recomputed_with
 from gradcli.backends.torch.interpreter import kernel_memory
 from gradcli.backends.torch.operators import describe_operator, operator_of, operator_origin, registered_rule
 from gradcli.backends.torch.sparse import adopted_sparse, is_sparse, sparse_tensor
@@ -268,8 +267,7 @@ class TorchFramework(Framework):
         self, module: Any, tensors: dict[str, Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
         """torch.func.functional_call, tied weights together."""
-        with recomputed_with(module, tensors):
-            return self.namespace.func.functional_call(module, tensors, arguments, keywords)
+        return self.namespace.func.functional_call(module, tensors, arguments, keywords)
 
 
 @final
