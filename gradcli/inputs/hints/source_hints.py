@@ -22,8 +22,13 @@ _INDEXING = rf"(?:{_LOOK_UPS})\([^)]*\b{{0}}\b"
 _SUBSCRIPT = r"\[[^\]:]*\b{0}\b[^\]:]*\]|\b{0}\.(?:long|astype\(int)"
 _MASKING = r"(?:where|masked_fill\w*|masked_select)\(\s*~?{0}\b|~{0}\b|\b{0}\.bool\b|\[{0}\] ?="
 _CONVERTED = r"(?<![\w.]){0}\.(?:to|type_as|astype)\(\s*(?!{0}\b)(\w+)(?:\.dtype)?\s*[,)]"
-_COMPLEX = r"conj\(|complex|\.imag\b|\.real\b|polar\(|\.angle\("
+_COMPLEX = r"\.conj\(\)|\b(?:torch|jnp|np|numpy)\.conj\(|(?<![\w.])conj\(|complex|\.imag\b|\.real\b|polar\(|\.angle\("
 _CONJUGATED = r"\b{0}\.(?:conj|imag\b)|\b(?:conj|conjugate|imag|view_as_real)\(\s*{0}\b"
+_ADJOINT = (
+    r"\.conj(?:ugate)?\(\)|\b(?:torch|jnp|np|numpy)\.conj(?:ugate)?\(|(?<![\w.])conj\("
+    r"|(?:\b(?!ctx\b|self\b)\w+|[\])])\.m?H\b|\.adjoint\("
+)
+"""What conjugates. `ctx.H` is the height of an image; `quat_conj` and `Quaternion.conj` are of quaternions."""
 _REDUCED = r"\.(?:sum|mean|var|std|amax|norm)\((?:dim=|axis=)?[(\[]([\d, ]+)[)\]]"
 _EQUALITIES = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 _GROUPS = (ast.Tuple, ast.List, ast.Set)
@@ -212,7 +217,7 @@ class SourceHints:
     @property
     def minds_complex(self) -> bool:
         """Whether backward conjugates, or forward an argument, so that complex inputs are part of the contract."""
-        return self.conjugated or re.search(r"conj\b|\.m?H\b|\.adjoint\(", self.backward) is not None
+        return self.conjugated or re.search(_ADJOINT, self.backward) is not None
 
     def _bonus(self, name: str, patterns: tuple[str, ...]) -> float:
         escaped = re.escape(name)

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from enum import Enum
 
 _NOT_COTANGENTS = frozenset(("ctx", "res", "residual", "residuals", "saved", "self", "cls"))
+_RESHAPED = frozenset(("reshape", "view", "view_as", "reshape_as", "unsqueeze", "to", "type_as", "astype"))
+"""What may follow a sum over all entries: the gradient is a single number in any case."""
 
 
 class Sum(Enum):
@@ -68,6 +70,8 @@ def _sum_in(value: ast.expr, values: dict[str, ast.expr], cotangents: set[str], 
     if isinstance(value, ast.Name) and deepest:
         own = values.get(value.id)
         return None if own is None else _sum_in(own, values, cotangents, deepest - 1)
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _RESHAPED:
+        value = value.func.value
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or value.func.attr != "sum":
         return None
     if not _mentions(value, cotangents) or any(keyword.arg in ("keepdim", "keepdims") for keyword in value.keywords):

@@ -28,6 +28,7 @@ from gradcli.inputs.search.choice import (
     RAISING_BACKWARD,
     SQUARE,
     Accepted,
+    as_documented,
     best_score,
     chosen_among,
     cost_of_narrowing,
@@ -43,6 +44,7 @@ from gradcli.inputs.search.optional_arguments import OPTIONAL_TRIES, OptionalArg
 from gradcli.inputs.search.refinement import (
     polished,
     with_labels_for_each_row,
+    with_names_apart,
     with_several_windows,
     with_statistics_of_features,
     without_ignored_ends,
@@ -113,12 +115,16 @@ class BestFirstSearch:
         best = self._with_defaults_given(optionals.given(chosen.solution))
         self.notes = (*optionals.notes, *self._notes_on_sums(best.guess))
         self._budget.allow(POLISHING_TRIES)
-        smaller = polished(self._trials, best.guess)
+        smaller = polished(self._trials, best.guess, self._hints.documented)
         if smaller != best.guess and self._backward_penalty(smaller) > self._backward_penalty(best.guess):
             smaller = best.guess
-        smaller = with_several_windows(
-            self._trials, smaller, lambda each: self._backward_penalty(each) <= self._backward_penalty(best.guess)
-        )
+        penalty = self._backward_penalty(best.guess)
+
+        def fits(each: Guess) -> bool:
+            return self._backward_penalty(each) <= penalty
+
+        smaller = with_several_windows(self._trials, smaller, fits)
+        smaller = with_names_apart(self._trials, smaller, self._hints.documented, fits)
         ordered = with_ordered_limits(self._trials, self._hints, smaller)
         guess = with_probabilities(self._trials, self._hints, ordered, self.runs_backward)
         guess = with_convergence(self._trials, guess)
@@ -343,10 +349,7 @@ class BestFirstSearch:
         return total + DEGENERATE * self._is_degenerate(guess)
 
     def _is_degenerate(self, guess: Guess) -> bool:
-        axes = {slot: self._hints.documented.get(self._trials.slots[slot].name, ()) for slot in guess.shapes}
-        of_rank = [(slot, shape) for slot, shape in guess.shapes.items() if len(axes[slot]) == len(shape)]
-        ones = [s for s, shape in of_rank if all(a == 1 for a, n in zip(axes[s], shape, strict=True) if n == 1)]
-        return is_degenerate(guess, ones)
+        return is_degenerate(guess, as_documented(guess, self._trials.slots, self._hints.documented))
 
     def _looks_elementwise(self, guess: Guess, slot: int) -> bool:
         """Whether something called a weight has the input's own shape: forward broadcasts, and a vector was meant."""

@@ -259,7 +259,8 @@ def _add_tensors(
         **argument_names.PERHAPS_NUMBERS,
     }
     of_layer = not argument_names.OF_LAYERS.get(word, frozenset()).isdisjoint(name.lower() for name in names)
-    if gradient is True and numberlike and not of_layer and word not in argument_names.NUMBERS_OR_VECTORS:
+    of_axes = hints.sum_of(position) is Sum.AXES
+    if gradient is True and numberlike and not (of_layer or of_axes or word in argument_names.NUMBERS_OR_VECTORS):
         ranks[0] = min(ranks[0], 0.3)
     if position and hints.sum_of(position) is Sum.ALL:
         ranks[0] = min(ranks[0], SUMMED_COST)
@@ -282,9 +283,12 @@ def _add_tensors(
     elif gradient is False and any(type(value) is int for value in hints.compared_with(name)):
         index = min(index, NAMED_INDEX_COST)
     bonuses = hints.rank_bonuses(name, first=position == 0)
+    # A value that is scattered has a gradient; what JAX calls float0 is the gradient of an index.
+    has_gradient = gradient is True and "float0" not in hints.backward
+    seems_index = 0.0 if has_gradient else hints.index_bonus(name)
     for rank, cost in (LATER_RANK_COSTS if is_table else INDEX_RANK_COSTS).items():
         low = LOW_RANK_COST * (rank < least) - bonuses.get(rank, 0.0)
-        costs.put(cost + index - hints.index_bonus(name) + offset + low, Choice(kind="index", rank=rank))
+        costs.put(cost + index - seems_index + offset + low, Choice(kind="index", rank=rank))
     mask = _mask_cost(word, position)
     for rank, cost in MASK_RANK_COSTS.items():
         costs.put(

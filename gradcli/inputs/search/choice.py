@@ -6,10 +6,11 @@ axis of one entry: such inputs are chosen only if forward rejects all others.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
+from gradcli.inputs.hints.documented_shapes import Axis
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.summed_cotangents import Sum
 from gradcli.inputs.search.candidates import Choice, Slot
@@ -89,12 +90,19 @@ def cost_of_narrowing(guess: Guess) -> float:
     return NARROWED_TO_ONE if any(1 in shape or not shape for shape in guess.shapes.values()) else NARROWED
 
 
-def is_degenerate(guess: Guess, as_documented: Collection[int] = ()) -> bool:
+def as_documented(guess: Guess, slots: Sequence[Slot], documented: Mapping[str, tuple[Axis, ...]]) -> list[int]:
+    """The tensors that have axes of one entry only where documentation says so."""
+    axes = {slot: documented[slots[slot].name] for slot in guess.shapes if slots[slot].name in documented}
+    of_rank = [(slot, guess.shapes[slot]) for slot in axes if len(axes[slot]) == len(guess.shapes[slot])]
+    return [s for s, shape in of_rank if all(a == 1 for a, n in zip(axes[s], shape, strict=True) if n == 1)]
+
+
+def is_degenerate(guess: Guess, excepted: Collection[int] = ()) -> bool:
     """Whether a tensor has an axis of one entry, or the first one, which tends to be the input itself, no axis.
 
-    Tensors of the shapes that documentation gives are excepted.
+    Those `excepted` are not looked at.
     """
-    free = [slot for slot, choice in enumerate(guess.skeleton) if choice.is_free and slot not in as_documented]
+    free = [slot for slot, choice in enumerate(guess.skeleton) if choice.is_free and slot not in excepted]
     if any(1 in guess.shapes[slot] for slot in free):
         return True
     floats = [slot for slot in free if guess.skeleton[slot].kind in _FLOATS]

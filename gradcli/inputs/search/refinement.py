@@ -1,9 +1,11 @@
 """Improvements of inputs that forward accepts: the widest range of indices, and small but distinct sizes."""
 
+import itertools
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
+from gradcli.inputs.hints.documented_shapes import Axis, names_in
 from gradcli.inputs.search.domains import POSITIVE
 from gradcli.inputs.search.trials import Guess, Trials, is_state
 from gradcli.targets import Trial
@@ -12,9 +14,12 @@ LARGE_SIZE = 5
 _MORE_LABELS = 1
 
 
-def polished(trials: Trials, guess: Guess) -> Guess:
-    """The same inputs with the largest index bound, and the smallest distinct sizes, that forward accepts."""
-    return _widest_indices(trials, _smaller_sizes(trials, guess))
+def polished(trials: Trials, guess: Guess, axes: Mapping[str, tuple[Axis, ...]]) -> Guess:
+    """The same inputs with the largest index bound, and the smallest distinct sizes, that forward accepts.
+
+    Sizes that documentation computes from others, as in `(T, U + 1)`, stay; `axes` are the documented ones.
+    """
+    return _widest_indices(trials, _smaller_sizes(trials, guess, _composed_sizes(trials, guess, axes)))
 
 
 def with_labels_for_each_row(trials: Trials, guess: Guess) -> Guess:
@@ -104,6 +109,38 @@ def with_several_windows(trials: Trials, guess: Guess, fits: Callable[[Guess], b
     return guess
 
 
+def with_names_apart(
+    trials: Trials, guess: Guess, axes: Mapping[str, tuple[Axis, ...]], fits: Callable[[Guess], bool]
+) -> Guess:
+    """The same inputs with axes of different names of different sizes, where forward accepts that.
+
+    Grouped heads, `q: (B, Hq, T, D)` and `k: (B, Hkv, S, D)`, may be as many; but a sum over a group shows only where
+    one number is a multiple of the other.
+
+    Args:
+        trials: runs forward.
+        guess: inputs that forward accepts.
+        axes: the names of the axes of arguments.
+        fits: whether backward still fits.
+    """
+    places: dict[Axis, list[tuple[int, int]]] = {}
+    for slot, shape in guess.shapes.items():
+        named = axes.get(trials.slots[slot].name, ())
+        if len(named) == len(shape) and guess.skeleton[slot].is_free:
+            for axis, name in enumerate(named):
+                places.setdefault(name, []).append((slot, axis))
+    size_of = {name: guess.shapes[slot][axis] for name, ((slot, axis), *_) in places.items() if isinstance(name, str)}
+    for one, other in itertools.permutations(size_of, 2):
+        if size_of[one] == size_of[other] > 1 and not trials.exhausted:
+            shapes = {slot: list(shape) for slot, shape in guess.shapes.items()}
+            for slot, axis in places[one]:
+                shapes[slot][axis] = 2 * size_of[one]
+            candidate = replace(guess, shapes={slot: tuple(shape) for slot, shape in shapes.items()})
+            if trials.judge(candidate) is None and fits(candidate):
+                return with_names_apart(trials, candidate, axes, fits)
+    return guess
+
+
 def _has_more_positions(before: Trial, after: Trial) -> bool:
     """Whether an axis of an output has more than one entry now, and had one before."""
     pairs = [(one.shape, two.shape) for one, two in zip(before.outputs, after.outputs, strict=False)]
@@ -123,8 +160,19 @@ def _widest_indices(trials: Trials, guess: Guess) -> Guess:
     return guess
 
 
-def _smaller_sizes(trials: Trials, guess: Guess) -> Guess:
+def _composed_sizes(trials: Trials, guess: Guess, axes: Mapping[str, tuple[Axis, ...]]) -> set[int]:
+    named = {slot: axes.get(trials.slots[slot].name, ()) for slot in guess.shapes}
+    composed = {
+        axis for names in named.values() for axis in names if isinstance(axis, str) and names_in(axis) != [axis]
+    }
+    parts = composed | {name for axis in composed for name in names_in(axis)}
+    pairs = [(names, guess.shapes[slot]) for slot, names in named.items() if len(names) == len(guess.shapes[slot])]
+    return {size for names, shape in pairs for name, size in zip(names, shape, strict=True) if name in parts}
+
+
+def _smaller_sizes(trials: Trials, guess: Guess, kept: Collection[int]) -> Guess:
     settled = {size for slot, shape in guess.shapes.items() if not guess.skeleton[slot].is_free for size in shape}
+    settled.update(kept)
     for size in sorted({size for shape in guess.shapes.values() for size in shape}, reverse=True):
         if size > LARGE_SIZE and size not in settled:
             guess = _with_less_than(trials, guess, size)

@@ -238,3 +238,61 @@ def test_a_mask_has_the_documented_rank() -> None:
     assert case.verdict is Verdict.PASSED
     assert [(spec.shape, spec.domain) for spec in case.inputs] == [((3, 4, 5), "normal"), ((4, 5), "boolean")]
     assert gradcli.check(MaskedOff, shrink=False, order=1).cases[0].verdict is Verdict.FAILED
+
+
+class Grouped(Function):
+    """q: (B, Hq, T), k: (B, Hkv, T), Hq a multiple of Hkv."""
+
+    forgotten = False
+
+    @classmethod
+    def forward(cls, ctx, q, k):
+        if q.shape[1] % k.shape[1]:
+            raise ValueError("Hq must be a multiple of Hkv")
+        ctx.kept = q.numpy(), k.numpy(), q.shape[1] // k.shape[1]
+        return tensor(ctx.kept[0] * np.repeat(ctx.kept[1], ctx.kept[2], 1))
+
+    @classmethod
+    def backward(cls, ctx, g):
+        q, k, n = ctx.kept
+        back = (g.numpy() * q).reshape(len(k), k.shape[1], n, k.shape[2])
+        return tensor(g.numpy() * np.repeat(k, n, 1)), tensor(back[:, :, 0] if cls.forgotten else back.sum(2))
+
+
+class GroupedOff(Grouped):
+    """q: (B, Hq, T), k: (B, Hkv, T)"""
+
+    forgotten = True
+
+
+def test_axes_of_different_names_are_made_unequal() -> None:
+    case = gradcli.check(Grouped, shrink=False, order=1).cases[0]
+    assert case.verdict is Verdict.PASSED
+    (_, heads, _), (_, groups, _) = (spec.shape or () for spec in case.inputs)
+    assert heads == 2 * groups
+    assert gradcli.check(GroupedOff, shrink=False, order=1).cases[0].verdict is Verdict.FAILED
+
+
+class Lattice(Function):
+    """blank (T, U + 5) and emit (T, U)"""
+
+    @staticmethod
+    def forward(ctx, blank, emit):
+        ctx.kept = blank.shape, emit.shape
+        if blank.shape[1] < 5:
+            raise ValueError("too short")
+        return blank[:, : emit.shape[1]].sum() * 0.5 + emit[:, : blank.shape[1]].sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        (rows, long), (_, short) = ctx.kept
+        found = np.zeros((rows, long))
+        found[:, :short] = 0.5
+        return tensor(found) * g, tensor(np.ones((rows, short))) * g
+
+
+def test_sizes_computed_from_others_stay() -> None:
+    case = gradcli.check(Lattice, shrink=False, order=1).cases[0]
+    assert case.verdict is Verdict.PASSED
+    (_, long), (_, short) = (spec.shape or () for spec in case.inputs)
+    assert long == short + 5
