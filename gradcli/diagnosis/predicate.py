@@ -171,8 +171,9 @@ def _by_numbers(numbers: Mapping[str, float], name: str) -> Iterator[_Test]:
         values_shown = f"{text} = {c:g}"
         yield f"{name} > {text} ({values_shown})", partial(_inside, low=c, high=np.inf)
         yield f"{name} < {text} ({values_shown})", partial(_inside, low=-np.inf, high=c)
-        yield f"|{name}| < {text} ({values_shown})", partial(_inside, low=-abs(c), high=abs(c))
-        yield f"|{name}| > {text} ({values_shown})", partial(_inside, low=-abs(c), high=abs(c), turned=True)
+        size = text if c >= 0 else f"|{text}|"
+        yield f"|{name}| < {size} ({values_shown})", partial(_inside, low=-abs(c), high=abs(c))
+        yield f"|{name}| > {size} ({values_shown})", partial(_inside, low=-abs(c), high=abs(c), turned=True)
         yield f"{name} lies between 0 and {text} ({values_shown})", partial(_inside, low=min(c, 0.0), high=max(c, 0.0))
         for other, d in numbers.items():
             if c < d:

@@ -18,7 +18,8 @@ _COUNTED = frozenset((
     "chunks", "block", "blocks", "rows", "cols", "columns",
 ))  # fmt: skip
 """Last words of names of whole numbers that lay out a tensor, as in num_groups and head_dim: not varied, since forward
-accepts 3 groups for 4 channels without an error, and reads the wrong memory."""
+accepts 3 groups for 4 channels without an error, and reads the wrong memory. `world_size` is no such number, but a
+factor of the gradients that processes exchange."""
 _AXES = frozenset(("dim", "axis"))
 """Names of whole numbers that choose an axis, if they are no larger than a tensor has axes; -1 is the last one."""
 _PLACED = frozenset(("offset", "index", "shape"))
@@ -49,7 +50,8 @@ def is_formula_constant(argument: Argument) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if argument.is_tensor or not number or (name in _SEEDS and not argument.fixed):
         return False
-    return isinstance(value, float) or name in _AXES or name.rpartition("_")[2] not in _COUNTED
+    counted = name.rpartition("_")[2] in _COUNTED and name != "world_size"
+    return isinstance(value, float) or name in _AXES or not counted
 
 
 def values_to_try(argument: Argument, arguments: Sequence[Argument]) -> tuple[Any, ...]:

@@ -17,6 +17,8 @@ _REDUCTIONS = ("sum", "mean", "amax", "amin", "prod", "logsumexp", "norm", "cums
 _CONVOLUTIONS = tuple(f"conv{kind}{axes}d" for kind in ("", "_transpose") for axes in (1, 2, 3))
 _TURNS = ("t", "transpose", "permute", "swapaxes", "T", "mT", "mH", "H")
 _SHIFTS = ("flip", "roll", "flipud", "fliplr", "repeat", "repeat_interleave")
+CORRECTED = "with this corrected, the returned gradient is right"
+"""What ends the sentence on a change of backward that was tried."""
 _PLACED = ("tril", "triu", "narrow", "pad", "diag", "arange")
 
 
@@ -33,14 +35,14 @@ def sentence_of(slip: Slip, draft: Draft, name: str) -> str:
         if slip.borrowed and isinstance(slip.new, ast.Name):
             return (
                 f"{name}: `{shown}` in backward (line {slip.line}) should use the value that `{slip.new.id}` has in "
-                f"forward, not `{old}`; with this corrected, the returned gradient is right"
+                f"forward, not `{old}`; {CORRECTED}"
             )
         taken = {change.old: change.new for change in slip.changes if isinstance(change.new, ast.AST)}
         return (
-            f"{name}: line {slip.line} has `{shown}` where `{ast.unparse(_exchanged(around, taken))}` belongs; with "
-            "this corrected, the returned gradient is right"
+            f"{name}: line {slip.line} has `{shown}` where `{ast.unparse(_exchanged(around, taken))}` belongs; "
+            f"{CORRECTED}"
         )
-    return f"{name}: `{old}` {what}{inside} (line {slip.line}); with this corrected, the returned gradient is right"
+    return f"{name}: `{old}` {what}{inside} (line {slip.line}); {CORRECTED}"
 
 
 def location_of(slip: Slip, draft: Draft) -> Location:

@@ -61,7 +61,15 @@ def returned_values(tree: ast.AST, value: ast.expr) -> list[ast.expr]:
 
 
 def _sum_in(value: ast.expr, values: dict[str, ast.expr], cotangents: set[str], deepest: int) -> Sum | None:
-    """The sum of a cotangent among the factors of a product."""
+    """The sum of a cotangent among the factors of a product, which may be reshaped if it is over all entries."""
+    inner = value
+    while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in _RESHAPED:
+        inner = inner.func.value
+    found = _sum_among_factors(inner, values, cotangents, deepest)
+    return found if inner is value or found is Sum.ALL else None
+
+
+def _sum_among_factors(value: ast.expr, values: dict[str, ast.expr], cotangents: set[str], deepest: int) -> Sum | None:
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult | ast.Div):
         left = _sum_in(value.left, values, cotangents, deepest)
         return left or (_sum_in(value.right, values, cotangents, deepest) if isinstance(value.op, ast.Mult) else None)
@@ -70,8 +78,6 @@ def _sum_in(value: ast.expr, values: dict[str, ast.expr], cotangents: set[str], 
     if isinstance(value, ast.Name) and deepest:
         own = values.get(value.id)
         return None if own is None else _sum_in(own, values, cotangents, deepest - 1)
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _RESHAPED:
-        value = value.func.value
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or value.func.attr != "sum":
         return None
     if not _mentions(value, cotangents) or any(keyword.arg in ("keepdim", "keepdims") for keyword in value.keywords):

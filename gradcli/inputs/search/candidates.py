@@ -20,6 +20,8 @@ INDEX_RANK_COSTS = {1: 0.0, 2: 0.3, 3: 1.0, 0: 1.2}
 MASK_RANK_COSTS = {2: 0.0, 1: 0.3, 3: 1.0, 4: 1.5}
 SUMMED_COST = 0.5
 """Of a single number whose gradient is a sum over all entries: more than a vector, less than `BROADCAST`."""
+WITH_GRADIENT_COST = 3.0
+"""Of indices for which backward has a gradient: more than for a backward that raises (`RAISING_BACKWARD`)."""
 COMPARED_COST = 0.45
 """Of a number that the source compares an argument with: more than for class numbers."""
 UNSURE_INDEX_COST = 0.35
@@ -285,7 +287,7 @@ def _add_tensors(
     bonuses = hints.rank_bonuses(name, first=position == 0)
     # A value that is scattered has a gradient; what JAX calls float0 is the gradient of an index.
     has_gradient = gradient is True and "float0" not in hints.backward
-    seems_index = 0.0 if has_gradient else hints.index_bonus(name)
+    seems_index = -WITH_GRADIENT_COST if has_gradient else hints.index_bonus(name)
     for rank, cost in (LATER_RANK_COSTS if is_table else INDEX_RANK_COSTS).items():
         low = LOW_RANK_COST * (rank < least) - bonuses.get(rank, 0.0)
         costs.put(cost + index - seems_index + offset + low, Choice(kind="index", rank=rank))

@@ -23,6 +23,8 @@ DomainChoice = tuple[str, tuple[tuple[str, Any], ...]]
 NORMAL: DomainChoice = ("normal", ())
 MAX_ELEMENTS = 20_000
 MORE_SAMPLES = (1, 2, 3)
+NUMBER_SAMPLES = range(1, 9)
+"""All of these numbers have one sign in 1 of 128 cases."""
 LARGEST_HELD = 8
 """Sizes of a module's parameters up to this are not used for inputs at first, so that messages tell which is which."""
 _SAME = 1e-9
@@ -106,6 +108,8 @@ class Trials:
         base = first if self._has_no_index(guess) and self.budget.is_slow else self.run(guess, 0)
         for index, choice in enumerate(guess.skeleton):
             if choice.is_free and not is_state(self.slots[index].name) and not self._matters(guess, index, base):
+                if self._matters_elsewhere(guess, index):
+                    continue
                 failure = self._idle_in_all_modes(guess, index)
                 if failure is not None:
                     return failure
@@ -247,9 +251,18 @@ class Trials:
             return replace(drawn, value=drawn.value.copy(), keyword=slot.parameter.keyword_only)
         return Argument(name=slot.name, value=spec.value, is_tensor=False, keyword=slot.parameter.keyword_only)
 
-    def _matters(self, guess: Guess, index: int, base: Trial) -> bool:
+    def _matters_elsewhere(self, guess: Guess, index: int) -> bool:
+        """Whether an argument matters at other values of single numbers: below a negative limit, no other does."""
+        numbers = [slot for slot, shape in guess.shapes.items() if not shape and slot != index]
+        if not numbers or self.budget.is_slow:
+            return False
+        bases = {sample: self.run(guess, sample) for sample in NUMBER_SAMPLES}
+        return any(base.ok and self._matters(guess, index, base, sample) for sample, base in bases.items())
+
+    def _matters(self, guess: Guess, index: int, base: Trial, own: int = 0) -> bool:
+        """Whether other values of an argument change an output of `base`, the trial with sample `own`."""
         for sample in range(4):
-            trial = self.run(guess, 0, other=index, other_sample=5 + sample)
+            trial = self.run(guess, own, other=index, other_sample=5 + sample)
             if not trial.ok:
                 return guess.skeleton[index].kind in ("index", "mask")
             if not _equal(trial.outputs, base.outputs):

@@ -58,6 +58,8 @@ def test_a_number_of_any_other_name_is(backend, ns):
         ("offset", 0.0, True),
         ("dilation", 1, True),
         ("seed", 0, False),
+        ("world_size", 1, True),
+        ("kernel_size", 3, False),
     ],
 )
 def test_only_whole_numbers_that_count_parts_are_left_alone(name, value, varied):

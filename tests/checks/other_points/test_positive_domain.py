@@ -93,6 +93,41 @@ def test_inputs_that_were_given_are_not_put_in_question(written):
     assert "domain=positive" not in str(report)
 
 
+CLIPPED = """
+import {framework} as torch
+from {framework}.autograd import Function
+
+class Clipped(Function):
+    @staticmethod
+    def forward(ctx, x, alpha):
+        ctx.save_for_backward(x, alpha)
+        return torch.minimum(x.clamp(min=0), alpha)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, alpha = ctx.saved_tensors
+        above = (x >= alpha).double()
+        return g * (1 - above) * (x > 0).double(), ({factor} * (g * above).sum()).reshape(alpha.shape)
+"""
+
+
+@pytest.mark.parametrize(("factor", "is_right"), [(1, True), (0.5, False)])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_correction_does_not_hold_where_the_gradient_is_right_already(framework, factor, is_right, tmp_path):
+    if framework == "torch":
+        pytest.importorskip("torch")
+    file = tmp_path / "clipped.py"
+    file.write_text(CLIPPED.format(framework=framework, factor=factor))
+    case = gradcli.check(f"{file}:Clipped", order=1).cases[0]
+    assert case.verdict is Verdict.FAILED
+    assert any("the gradient is right where x > 0" in note for note in case.notes) is is_right
+    corrected = [
+        f.message for f in case.findings if "at these inputs, but may be wrong where it is right now" in f.message
+    ]
+    assert [f.input for f in case.findings] == ["alpha"]
+    assert bool(corrected) is is_right
+
+
 SWAPPED = """
 import {framework} as torch
 from {framework}.autograd import Function
