@@ -54,19 +54,23 @@ def pullback(
         zeros: give zeros in place of None.
         exchanges: those of the calls that the pass goes through.
     """
+    if exchanges:
+        with all_entered(exchanges):
+            return pullback(
+                framework, counters, outputs, inputs, cotangents, retain=retain, create_graph=create_graph, zeros=zeros
+            )
     tracked = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
     found = [None] * len(inputs)
     if tracked:
         counters.backward += 1
-        with all_entered(exchanges):
-            found = framework.grad(
-                [o for o, _ in tracked],
-                inputs,
-                [c for _, c in tracked],
-                retain_graph=retain or create_graph,
-                create_graph=create_graph,
-                allow_unused=True,
-            )
+        found = framework.grad(
+            [o for o, _ in tracked],
+            inputs,
+            [c for _, c in tracked],
+            retain_graph=retain or create_graph,
+            create_graph=create_graph,
+            allow_unused=True,
+        )
     zeros_like = framework.namespace.zeros_like
     return [zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)] if zeros else found
 
