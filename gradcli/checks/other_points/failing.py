@@ -80,7 +80,9 @@ def _label(drawn: Sequence[Argument], wrong: Wrong) -> str:
         where = f"where {wrong.entry} = {wrong.value:.6g}, a value that gradcli tried in addition to the random inputs"
     flags = [flag for one in drawn if one.name == wrong.input and (flag := _excluding(one, wrong)) is not None]
     advice = (
-        f"add {flags[0]}" if flags else "give fixed numbers as inputs (the key 'value' in a spec, or tensors in Python)"
+        f"run again with {flags[0]}"
+        if flags
+        else "give fixed numbers as inputs (the key 'value' in a spec, or tensors in Python)"
     )
     return f"{where}; if such values cannot occur in your program, {advice}"
 

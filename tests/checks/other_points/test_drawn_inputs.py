@@ -32,7 +32,7 @@ FAR = (
     "one and a half at one",
 )
 """Wrong where no normal draw of a few numbers falls."""
-FLAG = re.compile(r"if such values cannot occur in your program, add (?P<flag>-i .+)$")
+FLAG = re.compile(r"if such values cannot occur in your program, run again with (?P<flag>-i .+)$")
 
 
 def drawn(target, flag, **options):
