@@ -22,12 +22,10 @@ _INDEXING = rf"(?:{_LOOK_UPS})\([^)]*\b{{0}}\b"
 _SUBSCRIPT = r"\[[^\]:]*\b{0}\b[^\]:]*\]|\b{0}\.(?:long|astype\(int)"
 _MASKING = r"(?:where|masked_fill\w*|masked_select)\(\s*~?{0}\b|~{0}\b|\b{0}\.bool\b|\[{0}\] ?="
 _CONVERTED = r"(?<![\w.]){0}\.(?:to|type_as|astype)\(\s*(?!{0}\b)(\w+)(?:\.dtype)?\s*[,)]"
-_COMPLEX = r"\.conj\(\)|\b(?:torch|jnp|np|numpy)\.conj\(|(?<![\w.])conj\(|complex|\.imag\b|\.real\b|polar\(|\.angle\("
+_CONJUGATES = r"(?:\b(?!self\b|cls\b)[a-z_]\w*|[\])])\.conj(?:ugate)?\(|(?<![\w.])conj\("
+_COMPLEX = rf"{_CONJUGATES}|complex|\.imag\b|\.real\b|polar\(|\.angle\("
 _CONJUGATED = r"\b{0}\.(?:conj|imag\b)|\b(?:conj|conjugate|imag|view_as_real)\(\s*{0}\b"
-_ADJOINT = (
-    r"\.conj(?:ugate)?\(\)|\b(?:torch|jnp|np|numpy)\.conj(?:ugate)?\(|(?<![\w.])conj\("
-    r"|(?:\b(?!ctx\b|self\b)\w+|[\])])\.m?H\b|\.adjoint\("
-)
+_ADJOINT = rf"{_CONJUGATES}|(?:\b(?!ctx\b|self\b)\w+|[\])])\.m?H\b|\.adjoint\("
 """What conjugates. `ctx.H` is the height of an image; `quat_conj` and `Quaternion.conj` are of quaternions."""
 _REDUCED = r"\.(?:sum|mean|var|std|amax|norm)\((?:dim=|axis=)?[(\[]([\d, ]+)[)\]]"
 _EQUALITIES = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
