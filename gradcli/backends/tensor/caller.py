@@ -48,6 +48,7 @@ class Caller:
 
     def run(self, leaves: Mapping[int, Any]) -> Call:
         """Call with these tensors, cloned, at their positions and the arguments' own values elsewhere."""
+        self.framework.exchange = None  # also one that a call which raised has left
         if self._is_direct:
             from_array = self.framework.from_array
             passed = tuple(
@@ -62,7 +63,6 @@ class Caller:
             keywords = {name: passed[place] for place, name in self._keywords}
             result = self.function(*[passed[place] for place in self._positions], **keywords)
         exchange = self.framework.exchange
-        self.framework.exchange = None
         returned = tuple(result) if isinstance(result, tuple | list) else (result,)
         outputs = self.framework.to_host(returned) if self.framework.converts_outputs else returned
         exchanges = () if exchange is None else (exchange,)

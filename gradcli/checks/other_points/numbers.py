@@ -18,8 +18,8 @@ _COUNTED = frozenset((
     "chunks", "block", "blocks", "rows", "cols", "columns",
 ))  # fmt: skip
 """Last words of names of whole numbers that lay out a tensor, as in num_groups and head_dim: not varied, since forward
-accepts 3 groups for 4 channels without an error, and reads the wrong memory. `world_size` is no such number, but a
-factor of the gradients that processes exchange."""
+accepts 3 groups for 4 channels without an error, and reads the wrong memory. `world_size` is varied, because
+gradients that processes exchange are often multiplied by it."""
 _AXES = frozenset(("dim", "axis"))
 """Names of whole numbers that choose an axis, if they are no larger than a tensor has axes; -1 is the last one."""
 _PLACED = frozenset(("offset", "index", "shape"))
