@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from gradcli.backends.registry import backend_named
+from gradcli.runner import case
 from tests import warm
 from tests.programs.users_modules import DEADLY, FUNCTIONS, NOISY
 
@@ -47,6 +48,15 @@ def _what_stays_set_aside() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def unexplained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave a failure without findings, for tests that read the verdict alone.
+
+    What is wrong is found out only after the checks have decided, and often takes longer than they do.
+    """
+    monkeypatch.setattr(case, "_explained", lambda spec, _subject, trail, *_: case._result(spec, trail))
 
 
 @pytest.fixture(params=["engine", "torch"])

@@ -38,6 +38,7 @@ def _pair():
 
 
 @pytest.mark.parametrize("mode", [engine.no_grad, engine.inference_mode])
+@pytest.mark.usefixtures("unexplained")
 def test_the_mode_of_the_caller_changes_no_verdict_and_is_left_as_it_was(mode) -> None:
     with mode():
         assert gradcli.check(Product).ok

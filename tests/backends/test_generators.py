@@ -65,6 +65,7 @@ def states():
 
 @everyone
 @pytest.mark.parametrize("where", [everywhere, elsewhere])
+@pytest.mark.usefixtures("unexplained")
 def test_what_is_drawn_is_the_same_in_every_call(draw, where):
     report = gradcli.check(scaled(draw, where=where), given(), order=1, shrink=False)
     assert report.verdict is Verdict.PASSED, str(report)

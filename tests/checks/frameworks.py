@@ -19,6 +19,16 @@ def constant(name, value):
 
 def examined(backend, function, *arguments, sweep=False, **settings):
     """The verdict, the evidence and the findings of the battery on a Function at these arguments."""
-    subject = backend.bind(function, list(arguments))
-    evidence = run_battery(subject, Settings(**settings), seed=0, sweep=sweep)
+    subject, evidence = _run(backend, function, arguments, sweep, settings)
     return judge(evidence), evidence, name_findings(evidence, subject)
+
+
+def decided(backend, function, *arguments, sweep=False, **settings):
+    """The verdict and the evidence alone: naming what is wrong may take longer than finding that it is."""
+    _, evidence = _run(backend, function, arguments, sweep, settings)
+    return judge(evidence), evidence
+
+
+def _run(backend, function, arguments, sweep, settings):
+    subject = backend.bind(function, list(arguments))
+    return subject, run_battery(subject, Settings(**settings), seed=0, sweep=sweep)

@@ -10,7 +10,7 @@ from gradcli.checks.registry import CHECKS
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.verdict import Reason, Verdict
-from tests.checks.frameworks import constant, examined, tensor
+from tests.checks.frameworks import constant, decided, examined, tensor
 
 
 def scaled(ns, forward_extra=lambda x: x, backward=lambda ctx, g: g * ctx.k):
@@ -38,7 +38,7 @@ def test_values_missing_for_parameters_left_at_their_defaults_are_noted(backend,
         def backward(ctx, g):
             return (g / 2, None)[:returned]
 
-    verdict, evidence, _ = examined(backend, Halved, tensor("x", [1.0, 2.0]))
+    verdict, evidence = decided(backend, Halved, tensor("x", [1.0, 2.0]))
     assert verdict is Verdict.PASSED
     notes = [e.note for e in evidence if e.check == "returns"]
     expected = (
@@ -55,9 +55,9 @@ def test_names_are_unique_and_every_check_says_what_it_holds():
 
 
 def test_only_and_skip_choose_the_checks_and_a_skip_is_shown(backend, ns):
-    _, evidence, _ = examined(backend, scaled(ns), tensor("x", [1.0, 2.0]), only=("gradient",))
+    _, evidence = decided(backend, scaled(ns), tensor("x", [1.0, 2.0]), only=("gradient",))
     assert {e.check for e in evidence if e.verdict is not Verdict.SKIPPED} == {"gradient"}
-    _, evidence, _ = examined(backend, scaled(ns), tensor("x", [1.0, 2.0]), skip=("linearity",))
+    _, evidence = decided(backend, scaled(ns), tensor("x", [1.0, 2.0]), skip=("linearity",))
     assert [e.verdict for e in evidence if e.check == "linearity"] == [Verdict.SKIPPED]
 
 
@@ -85,7 +85,7 @@ def dropout(ns, of_cotangent):
 
 
 def test_a_forward_that_draws_from_the_seeded_generator_passes(backend, ns):
-    verdict, _, _ = examined(backend, dropout(ns, lambda g: g), tensor("x", [1.0, 2.0, -0.5, 0.25]))
+    verdict, _ = decided(backend, dropout(ns, lambda g: g), tensor("x", [1.0, 2.0, -0.5, 0.25]))
     assert verdict is Verdict.PASSED
 
 
@@ -128,13 +128,13 @@ def test_a_backward_that_sets_the_seed_before_it_draws_again_passes(backend, ns)
             ns.manual_seed(5)
             return g * (ns.rand(4) > 0.5).to(g.dtype)
 
-    verdict, _, _ = examined(backend, Replayed, tensor("x", [1.0, 2.0, -0.5, 0.25]))
+    verdict, _ = decided(backend, Replayed, tensor("x", [1.0, 2.0, -0.5, 0.25]))
     assert verdict is Verdict.PASSED
 
 
 def test_float32_inputs_are_judged_in_float64_and_their_own_backward_is_compared(backend, ns):
     x = tensor("x", np.array([0.5, -1.25, 2.0], dtype=np.float32))
-    verdict, evidence, _ = examined(backend, scaled(ns), x)
+    verdict, evidence = decided(backend, scaled(ns), x)
     assert verdict is Verdict.PASSED
     assert any(e.check == "precision" and "float32" in (e.note or "") for e in evidence)
 
@@ -161,7 +161,7 @@ def test_once_differentiable_is_shown_and_not_failed(backend, ns):
             (x,) = ctx.saved_tensors
             return 2 * x * g
 
-    verdict, evidence, _ = examined(backend, Square, tensor("x", [1.0, 2.0]))
+    verdict, evidence = decided(backend, Square, tensor("x", [1.0, 2.0]))
     assert verdict is Verdict.PASSED
     shown = [e for e in evidence if e.check == "higher-order"]
     assert [e.verdict for e in shown] == [Verdict.SKIPPED]
@@ -186,7 +186,7 @@ def loss(ns, spoilt=False):
 
 def test_an_input_without_gradient_is_left_alone_and_mentioned(backend, ns):
     given = tensor("x", [1.0, 2.0]), tensor("target", [0.5, 0.25], grad=False)
-    verdict, evidence, _ = examined(backend, loss(ns), *given)
+    verdict, evidence = decided(backend, loss(ns), *given)
     assert verdict is Verdict.PASSED
     assert any("target does not require a gradient" in (e.note or "") for e in evidence)
 
@@ -218,20 +218,18 @@ def test_a_neutral_constant_does_not_hide_a_missing_factor(backend, ns, given):
 
 def test_nothing_to_compare_is_no_signal(backend, ns):
     for value, grad in (([], True), ([1.0], False)):
-        verdict, evidence, _ = examined(backend, scaled(ns), tensor("x", value, grad=grad))
+        verdict, evidence = decided(backend, scaled(ns), tensor("x", value, grad=grad))
         assert verdict is Verdict.INCONCLUSIVE
         assert {e.reason for e in evidence if e.reason is not None} == {Reason.NO_SIGNAL}
 
 
 def test_a_target_without_a_tracked_input_is_told_so(backend):
-    _, evidence, _ = examined(backend, lambda x: x * 2, tensor("x", [1.0], grad=False))
+    _, evidence = decided(backend, lambda x: x * 2, tensor("x", [1.0], grad=False))
     assert "no input requires a gradient, so there is nothing to check" in {e.note for e in evidence}
 
 
 def test_a_forward_that_is_not_finite_is_out_of_its_domain(backend, ns):
-    verdict, evidence, _ = examined(
-        backend, scaled(ns, forward_extra=lambda y: y * float("nan")), tensor("x", [1.0, 2.0])
-    )
+    verdict, evidence = decided(backend, scaled(ns, forward_extra=lambda y: y * float("nan")), tensor("x", [1.0, 2.0]))
     assert verdict is Verdict.INCONCLUSIVE
     assert Reason.DOMAIN in {e.reason for e in evidence}
 
@@ -261,7 +259,7 @@ def test_arguments_are_not_changed_by_a_check(backend, ns):
 
     given = tensor("x", np.array([1.0, -2.0]))
     kept = replace(given, value=given.value.copy())
-    verdict, _, _ = examined(backend, DoubleInPlace, given)
+    verdict, _ = decided(backend, DoubleInPlace, given)
     assert verdict is Verdict.PASSED
     np.testing.assert_array_equal(given.value, kept.value)
 
@@ -284,7 +282,7 @@ def test_a_backward_that_returns_too_large_a_shape_is_noted_where_the_sum_is_rig
         def backward(ctx, g):
             return g, g
 
-    verdict, evidence, _ = examined(backend, AddBias, tensor("x", np.eye(3)), tensor("bias", [1.0, 2.0, 3.0]))
+    verdict, evidence = decided(backend, AddBias, tensor("x", np.eye(3)), tensor("bias", [1.0, 2.0, 3.0]))
     assert verdict is Verdict.PASSED
     assert any("accepted, because the framework sums it" in (e.note or "") for e in evidence)
 
@@ -371,5 +369,5 @@ def test_a_saturated_softmax_is_all_cancellation_and_passes(backend, ns, seed):
             return y * (g - (g * y).sum(1, keepdim=True))
 
     x = tensor("x", 30 * np.random.default_rng(seed).normal(size=(3, 4)))
-    verdict, evidence, _ = examined(backend, Softmax, x)
+    verdict, evidence = decided(backend, Softmax, x)
     assert verdict is not Verdict.FAILED, [e for e in evidence if e.verdict is Verdict.FAILED]

@@ -9,7 +9,7 @@ import gradcli
 from gradcli.checks.other_points.calls import few_disturbing_calls
 from gradcli.findings import FindingKind
 from gradcli.verdict import Verdict
-from tests.checks.frameworks import constant, examined, tensor
+from tests.checks.frameworks import constant, decided, examined, tensor
 
 MIXED = [[0.6, -1.2, 0.9], [-1.7, 0.3, 2.2], [0.4, 1.1, -0.8], [1.3, -0.5, 0.7]]
 POSITIVE = [[0.6, 1.2, 0.9], [1.7, 0.3, 2.2], [0.4, 1.1, 0.8], [1.3, 0.5, 0.7]]
@@ -150,7 +150,7 @@ def test_what_forward_leaves_outside_ctx_for_backward_is_found(backend, ns, name
 @pytest.mark.parametrize("name", MISTAKES)
 def test_the_same_kept_on_ctx_passes(backend, ns, name):
     forward, backward, given = MISTAKES[name]
-    verdict, evidence, _ = examined(backend, of(ns, forward, backward, shared=False), *given, order=1)
+    verdict, evidence = decided(backend, of(ns, forward, backward, shared=False), *given, order=1)
     assert verdict is Verdict.PASSED
     assert [e.verdict for e in evidence if e.check == "repeat"] == [Verdict.PASSED]
 
@@ -171,7 +171,7 @@ def test_of_many_entries_fewer_calls_show_the_same(backend, ns, name, shared):
     """Two sets of other calls, one of few entries, in place of three of the given size."""
     forward, backward, given = MISTAKES[name]
     function = of(ns, forward, backward, shared=shared)
-    _, evidence, _ = examined(backend, function, *map(many, given), order=1, only=("repeat",))
+    _, evidence = decided(backend, function, *map(many, given), order=1, only=("repeat",))
     found = {e.finding.kind for e in evidence if e.finding is not None}
     assert [e.verdict for e in evidence if e.check == "repeat"] == [Verdict.FAILED if shared else Verdict.PASSED]
     assert found == ({FindingKind.STATEFUL} if shared else set())
@@ -260,7 +260,7 @@ HARMLESS = {
 def test_memory_that_changes_no_gradient_passes(backend, ns, name):
     forward, backward, given = HARMLESS[name]
     function = of(ns, forward, backward, shared=True)
-    verdict, _, _ = examined(backend, function, *given, order=1, skip=("constants", "sizes"))
+    verdict, _ = decided(backend, function, *given, order=1, skip=("constants", "sizes"))
     assert verdict is Verdict.PASSED
 
 
@@ -298,7 +298,7 @@ def test_a_forward_that_never_ends_elsewhere_is_passed_over(backend, ns, monkeyp
             kept.turns = True
         return x * x
 
-    verdict, _, _ = examined(backend, of(ns, forward, lambda ns, k, x, g: 2 * x * g, shared=True), X, order=1)
+    verdict, _ = decided(backend, of(ns, forward, lambda ns, k, x, g: 2 * x * g, shared=True), X, order=1)
     assert verdict is Verdict.PASSED
 
 

@@ -73,6 +73,7 @@ def test_a_derivative_of_numpy_is_called_with_the_functions_arguments_by_name(na
 
 @pytest.mark.parametrize("factor", [1, 2])
 @pytest.mark.parametrize("kind", ["variadic", "default", "by position", "by keyword", "decorated", "partial"])
+@pytest.mark.usefixtures("unexplained")
 def test_functions_of_jax_are_called_as_python_does(kind: str, factor: int) -> None:
     jax = pytest.importorskip("jax", reason="the jax backend needs JAX")
     jnp = jax.numpy

@@ -70,6 +70,7 @@ def verdict_of(function, x, seed=0):
 
 
 @pytest.mark.parametrize("name", ["simplex", "box"])
+@pytest.mark.usefixtures("unexplained")
 def test_a_bisection_stopped_early_is_decided_over_wide_steps(namespace, name):
     x = INSIDE.get(name, ELSE)
     assert verdict_of(namespace[name], x) is Verdict.PASSED
@@ -92,6 +93,7 @@ def test_what_only_the_smallest_steps_show_at_a_vertex_is_no_error(namespace, ve
     assert verdict_of(namespace["box"], vertex, seed) is not Verdict.FAILED
 
 
+@pytest.mark.usefixtures("unexplained")
 def test_a_gradient_of_zeros_inside_a_face_is_wrong(namespace):
     zeros = namespace["projection"](*namespace["KINDS"]["box"], share=0.0)
     assert verdict_of(zeros, INSIDE["box"]) is Verdict.FAILED

@@ -5,7 +5,7 @@ import pytest
 from gradcli.findings import FindingKind
 from gradcli.verdict import Verdict
 from tests.checks.batch.functions import GENERATOR, W, X, of_rows
-from tests.checks.frameworks import examined, tensor
+from tests.checks.frameworks import decided, examined, tensor
 
 
 def written_for_these_sizes(ns):
@@ -31,7 +31,7 @@ def written_for_these_sizes(ns):
 def test_what_is_no_batch_may_insist_on_its_size(backend, ns, name):
     forward, backward, shape = written_for_these_sizes(ns)[name]
     x = tensor("x", GENERATOR.normal(size=shape))
-    verdict, evidence, _ = examined(backend, of_rows(ns, forward, backward), x, sweep=True, order=1)
+    verdict, evidence = decided(backend, of_rows(ns, forward, backward), x, sweep=True, order=1)
     assert verdict is Verdict.PASSED
     assert not [e for e in evidence if e.check in ("sizes", "empty")]
 
@@ -41,7 +41,7 @@ def test_fewer_entries_are_not_tried_where_they_are_added_up(backend, ns):
         return 2 * g * x + 0 * x[2]
 
     function = of_rows(ns, lambda x: (x * x).sum(), of_three_at_least)
-    verdict, evidence, _ = examined(backend, function, tensor("x", [0.5, -1.5, 2.0]), sweep=True, order=1)
+    verdict, evidence = decided(backend, function, tensor("x", [0.5, -1.5, 2.0]), sweep=True, order=1)
     assert verdict is Verdict.PASSED
     assert {e.check for e in evidence} & {"sizes", "empty"} == {"sizes"}
 
@@ -113,7 +113,7 @@ def test_entries_that_are_one_thing_together_are_no_batch(backend, ns, name):
     assert verdict is Verdict.PASSED, findings
     assert not [e for e in evidence if e.check in ("sizes", "empty") and e.verdict is not Verdict.SKIPPED]
     wrong = of_rows(ns, forward, lambda *saved: 1.5 * backward(*saved))
-    assert examined(backend, wrong, tensor("x", value), order=1)[0] is Verdict.FAILED
+    assert decided(backend, wrong, tensor("x", value), order=1)[0] is Verdict.FAILED
 
 
 def normalised(x):
@@ -185,5 +185,5 @@ def test_a_bias_of_one_row_is_no_batch(backend, ns):
     function = of_rows(ns, lambda x, b: x + b, summed)
     for rows in (1, 4):
         x, b = tensor("x", GENERATOR.normal(size=(rows, 3))), tensor("b", GENERATOR.normal(size=(1, 3)))
-        verdict, _, _ = examined(backend, function, x, b, sweep=True)
+        verdict, _ = decided(backend, function, x, b, sweep=True)
         assert verdict is Verdict.PASSED

@@ -32,6 +32,7 @@ def gradient_of(ns, branch, side, factor):
 
 
 @pytest.mark.parametrize(("branch", "side", "ns"), CASES)
+@pytest.mark.usefixtures("unexplained")
 def test_a_right_gradient_passes_to_rounding_and_a_slightly_wrong_one_fails(branch, side, ns) -> None:
     right = gradient_of(ns, branch, side, 1.0)
     assert right.verdict is Verdict.PASSED

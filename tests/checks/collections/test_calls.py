@@ -19,6 +19,7 @@ CASES = [pytest.param(called, (torch, engine)[k % 2], id=called.name) for k, cal
 
 @pytest.mark.parametrize("spoilt", [False, True], ids=["right", "wrong"])
 @pytest.mark.parametrize(("called", "ns"), CASES)
+@pytest.mark.usefixtures("unexplained")
 def test_the_right_one_passes_and_the_wrong_one_fails(called, ns, spoilt) -> None:
     given = arguments(ns, called, np.random.default_rng(1))
     (case,) = gradcli.check(function(ns, called, spoilt=spoilt), given, order=1, seed=0, shrink=False).cases

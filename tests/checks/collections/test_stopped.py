@@ -38,6 +38,7 @@ def test_a_right_gradient_passes_at_both_orders_and_says_what_it_resolves(solver
     ("solver", "backend", "mistake"),
     [pytest.param(*case.values, tuple(MISTAKES)[k % 3], id=case.id) for k, case in enumerate(CASES)],
 )
+@pytest.mark.usefixtures("unexplained")
 def test_errors_larger_than_what_stopping_leaves_fail(solver, backend, mistake) -> None:
     assert check(solver, backend, 1, factor=MISTAKES[mistake]).verdict is Verdict.FAILED
 

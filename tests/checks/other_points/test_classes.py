@@ -6,7 +6,7 @@ import pytest
 from gradcli.cases import Argument
 from gradcli.checks.other_points.numbers import values_to_try
 from gradcli.verdict import Verdict
-from tests.checks.frameworks import constant, examined, tensor
+from tests.checks.frameworks import constant, decided, tensor
 
 SCORES = tensor("x", np.random.default_rng(5).standard_normal((3, 5)).round(2))
 
@@ -42,19 +42,19 @@ def scored(ns, name, *, is_right=True):
 @pytest.mark.parametrize("name", ["blank", "blank_id", "ctc_blank", "blank_label", "BLANK_IDX"])
 @pytest.mark.parametrize("given", [(1, 3, 2), (2, 3, 4), (1, 2, 4), (4, 4, 4)])
 def test_a_blank_that_is_a_label_is_not_tried(backend, ns, name, given):
-    assert examined(backend, scored(ns, name), SCORES, labels(*given), order=1)[0] is Verdict.PASSED
+    assert decided(backend, scored(ns, name), SCORES, labels(*given), order=1)[0] is Verdict.PASSED
 
 
 @pytest.mark.parametrize("given", [(2, 3, 4), (1, 2, 4), (4, 4, 4)])
 def test_a_backward_for_another_blank_fails(backend, ns, given):
     wrong = scored(ns, "blank", is_right=False)
-    verdict, evidence, _ = examined(backend, wrong, SCORES, labels(*given), order=1)
+    verdict, evidence = decided(backend, wrong, SCORES, labels(*given), order=1)
     assert verdict is Verdict.FAILED
     assert {e.check for e in evidence if e.verdict is Verdict.FAILED} == {"constants"}
 
 
 def test_a_number_of_another_name_may_be_a_label(backend, ns):
-    assert examined(backend, scored(ns, "column"), SCORES, labels(1, 3, 2), order=1)[0] is Verdict.FAILED
+    assert decided(backend, scored(ns, "column"), SCORES, labels(1, 3, 2), order=1)[0] is Verdict.FAILED
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def picked(ns, *, is_right=True):
 @pytest.mark.parametrize("given", [(), (None,)])
 def test_an_index_to_ignore_is_tried_where_there_is_none(backend, ns, given):
     inputs = (SCORES, labels(1, 4, 1), *[constant("ignore_index", each) for each in given])
-    assert examined(backend, picked(ns), *inputs, order=1)[0] is Verdict.PASSED
-    verdict, evidence, _ = examined(backend, picked(ns, is_right=False), *inputs, order=1)
+    assert decided(backend, picked(ns), *inputs, order=1)[0] is Verdict.PASSED
+    verdict, evidence = decided(backend, picked(ns, is_right=False), *inputs, order=1)
     assert verdict is Verdict.FAILED
     assert {e.check for e in evidence if e.verdict is Verdict.FAILED} == {"constants"}
     assert any("with ignore_index=4 (given: None)" in e.note for e in evidence if e.verdict is Verdict.FAILED)

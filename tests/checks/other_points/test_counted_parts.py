@@ -7,7 +7,7 @@ import pytest
 from gradcli.cases import Argument
 from gradcli.checks.other_points.numbers import is_formula_constant
 from gradcli.verdict import Verdict
-from tests.checks.frameworks import constant, examined, tensor
+from tests.checks.frameworks import constant, decided, tensor
 
 X = tensor("x", [[0.6, -1.2, 0.9, -1.7], [0.4, 1.1, -0.8, 0.3]])
 
@@ -34,12 +34,12 @@ def centred(ns, factor=1.0):
 
 @pytest.mark.parametrize("name", ["num_groups", "channels", "n_heads"])
 def test_a_number_that_divides_an_axis_is_not_exchanged_for_one_that_does_not(backend, ns, name):
-    assert examined(backend, centred(ns), X, constant(name, 2))[0] is Verdict.PASSED
-    assert examined(backend, centred(ns, 1.25), X, constant(name, 2))[0] is Verdict.FAILED
+    assert decided(backend, centred(ns), X, constant(name, 2))[0] is Verdict.PASSED
+    assert decided(backend, centred(ns, 1.25), X, constant(name, 2))[0] is Verdict.FAILED
 
 
 def test_a_number_of_any_other_name_is(backend, ns):
-    verdict, evidence, _ = examined(backend, centred(ns), X, constant("order", 2))
+    verdict, evidence = decided(backend, centred(ns), X, constant("order", 2))
     assert verdict is Verdict.FAILED
     assert {e.check for e in evidence if e.verdict is Verdict.FAILED} == {"constants"}
 
@@ -100,8 +100,8 @@ def shifted(ns, is_right):
 
 @pytest.mark.parametrize(("made", "name", "value"), [(delayed, "dilation", 1), (shifted, "offset", 0.0)])
 def test_a_number_that_lays_out_nothing_is_exchanged_whatever_its_name(backend, ns, made, name, value):
-    assert examined(backend, made(ns, is_right=True), X, constant(name, value))[0] is Verdict.PASSED
-    verdict, evidence, _ = examined(backend, made(ns, is_right=False), X, constant(name, value))
+    assert decided(backend, made(ns, is_right=True), X, constant(name, value))[0] is Verdict.PASSED
+    verdict, evidence = decided(backend, made(ns, is_right=False), X, constant(name, value))
     assert verdict is Verdict.FAILED
     assert {e.check for e in evidence if e.verdict is Verdict.FAILED} == {"constants"}
 
@@ -124,13 +124,13 @@ def thinned(ns, factor=1.0):
 
 
 def test_a_number_that_may_lay_out_a_tensor_keeps_its_value_where_shapes_change(backend, ns):
-    assert examined(backend, thinned(ns), X, constant("stride", 1))[0] is Verdict.PASSED
-    assert examined(backend, thinned(ns, 1.25), X, constant("stride", 1))[0] is Verdict.FAILED
+    assert decided(backend, thinned(ns), X, constant("stride", 1))[0] is Verdict.PASSED
+    assert decided(backend, thinned(ns, 1.25), X, constant("stride", 1))[0] is Verdict.FAILED
 
 
 @pytest.mark.parametrize("fixed", [True, False])
 def test_a_seed_is_exchanged_only_where_the_user_gave_it(backend, ns, fixed):
     given = replace(constant("seed", 1), fixed=fixed)
-    assert examined(backend, delayed(ns, is_right=True), X, given)[0] is Verdict.PASSED
-    wrong = examined(backend, delayed(ns, is_right=False), X, given)[0]
+    assert decided(backend, delayed(ns, is_right=True), X, given)[0] is Verdict.PASSED
+    wrong = decided(backend, delayed(ns, is_right=False), X, given)[0]
     assert wrong is (Verdict.FAILED if fixed else Verdict.PASSED)

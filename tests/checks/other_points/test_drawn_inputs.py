@@ -69,6 +69,7 @@ def test_the_domain_in_the_message_excuses_it(ns, name):
 
 
 @pytest.mark.parametrize("name", ["ELU, negative branch", "magnitude, sign forgotten", "leaky relu, slope ignored"])
+@pytest.mark.usefixtures("unexplained")
 def test_positive_inputs_are_not_asked_about_negative_ones(ns, name):
     assert drawn(planted(ns, name), "x=4,domain=positive", shrink=False).verdict is Verdict.PASSED
     assert drawn(planted(ns, name), "x=4", shrink=False).verdict is Verdict.FAILED
@@ -192,6 +193,7 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("forward", [NEWTON, bisected], ids=["Newton", "bisection"])
+@pytest.mark.usefixtures("unexplained")
 def test_an_iteration_written_in_another_folder_is_no_licence_for_a_wrong_gradient(backend, ns, forward):
     wrong = function_of(ns, forward, lambda ns, x, g: 1.01 * of_root(forward)(ns, x, g))
     result = drawn(wrong, "x=5", samples=1, shrink=False)

@@ -79,12 +79,14 @@ def test_a_right_clamp_between_limits_that_were_given_passes(ns, name, hidden):
 
 @pytest.mark.parametrize("limits", [swapped, halved, negated, left_out])
 @pytest.mark.parametrize("name", ["one pair of limits", "far limits", "below"])
+@pytest.mark.usefixtures("unexplained")
 def test_a_wrong_gradient_of_the_limits_fails(ns, name, limits):
     case = checked(ns, clamp(ns, limits, hidden=False), (INSIDE | OUTSIDE)[name], only=["gradient"])
     assert case.verdict is Verdict.FAILED, str(case)
 
 
 @pytest.mark.parametrize("factor", [2.0, 2.002, 3.0])
+@pytest.mark.usefixtures("unexplained")
 def test_at_zeros_that_were_given_a_wrong_square_fails_and_a_right_one_passes(ns, factor):
     class Square(ns.autograd.Function):
         @staticmethod
@@ -104,6 +106,7 @@ def test_at_zeros_that_were_given_a_wrong_square_fails_and_a_right_one_passes(ns
 
 
 @pytest.mark.parametrize("wrong", [False, True])
+@pytest.mark.usefixtures("unexplained")
 def test_where_only_the_drawn_input_has_to_change_a_wrong_gradient_fails(ns, wrong):
     """x is drawn inside the limits, which are given: they stay, and x moves beyond them."""
     target = clamp(ns, swapped if wrong else right, hidden=False)
@@ -116,6 +119,7 @@ def test_where_only_the_drawn_input_has_to_change_a_wrong_gradient_fails(ns, wro
     assert result.verdict is (Verdict.FAILED if wrong else Verdict.PASSED), str(result)
 
 
+@pytest.mark.usefixtures("unexplained")
 def test_an_empty_input_beside_them_is_passed_over(ns):
     class Padded(ns.autograd.Function):
         @staticmethod

@@ -303,6 +303,7 @@ def square_vjp(x, g, p=2):
         ("power", "square_vjp", Verdict.FAILED),
     ],
 )
+@pytest.mark.usefixtures("unexplained")
 def test_pairs_of_numpy_are_answered_alike(function: str, gradient: str, verdict: Verdict) -> None:
     inputs = (parse_input("x=4,domain=positive"),)
     spec = CheckSpec(

@@ -4,7 +4,7 @@ import pytest
 
 import gradcli
 from gradcli.verdict import Verdict
-from tests.checks.frameworks import constant, examined, tensor
+from tests.checks.frameworks import constant, decided, tensor
 
 ROWS = [[0.6, -1.2, 0.9, -1.7, 0.2, 1.3, -0.5], [0.4, 1.1, -0.8, 0.3, 1.9, -0.7, 1.6]]
 X, W = tensor("x", ROWS), tensor("w", [0.7, -1.3, 0.4])
@@ -158,7 +158,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_right_function_of_windows_passes(backend, ns, name):
     made, inputs, _ = CASES[name]
-    verdict, evidence, _ = examined(backend, made(ns), *inputs, order=1)
+    verdict, evidence = decided(backend, made(ns), *inputs, order=1)
     assert verdict is Verdict.PASSED
     assert not [e.note for e in evidence if e.check == "constants" and e.note]
 
@@ -166,14 +166,14 @@ def test_a_right_function_of_windows_passes(backend, ns, name):
 @pytest.mark.parametrize(("name", "mistake"), [(name, each) for name in CASES for each in CASES[name][2]])
 def test_its_wrong_twin_fails(backend, ns, name, mistake):
     made, inputs, _ = CASES[name]
-    verdict, evidence, _ = examined(backend, made(ns, mistake), *inputs, order=1)
+    verdict, evidence = decided(backend, made(ns, mistake), *inputs, order=1)
     assert verdict is Verdict.FAILED
     assert {e.check for e in evidence if e.verdict is Verdict.FAILED} == {"constants"}
 
 
 @pytest.mark.parametrize(("mistake", "what"), [("raises", "only stride 1 is supported"), ("shape", "gradient")])
 def test_a_backward_that_refuses_another_value_is_a_note(backend, ns, mistake, what):
-    verdict, evidence, _ = examined(backend, convolution(ns, mistake), X, W, order=1)
+    verdict, evidence = decided(backend, convolution(ns, mistake), X, W, order=1)
     assert verdict is Verdict.PASSED
     notes = [e.note for e in evidence if e.check == "constants" and e.note]
     other = "stride=2 (given: 1)" if mistake == "raises" else "padding=3 (given: 0)"
@@ -182,9 +182,7 @@ def test_a_backward_that_refuses_another_value_is_a_note(backend, ns, mistake, w
 
 @pytest.mark.parametrize("mistake", [None, "stride", "dilation"])
 def test_padding_makes_room_where_the_kernel_is_as_long_as_the_input(backend, ns, mistake):
-    verdict, evidence, _ = examined(
-        backend, convolution(ns, mistake), tensor("x", [row[:3] for row in ROWS]), W, order=1
-    )
+    verdict, evidence = decided(backend, convolution(ns, mistake), tensor("x", [row[:3] for row in ROWS]), W, order=1)
     assert verdict is (Verdict.FAILED if mistake else Verdict.PASSED)
     wrong = [e.note for e in evidence if e.verdict is Verdict.FAILED]
     assert not mistake or all(f"with {mistake}=" in note and "and padding=3 (given: 0)" in note for note in wrong)
@@ -193,7 +191,7 @@ def test_padding_makes_room_where_the_kernel_is_as_long_as_the_input(backend, ns
 @pytest.mark.parametrize("given", [1, 2, 3])
 @pytest.mark.parametrize("mistake", [None, "stride"])
 def test_a_stride_that_is_given_is_tried_at_others(backend, ns, given, mistake):
-    found = examined(backend, convolution(ns, mistake), X, W, constant("stride", given), order=1)[0]
+    found = decided(backend, convolution(ns, mistake), X, W, constant("stride", given), order=1)[0]
     assert found is (Verdict.FAILED if mistake else Verdict.PASSED)
 
 

@@ -140,6 +140,7 @@ def applied(ns: Any, is_right: bool) -> Any:
 
 @pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
 @pytest.mark.parametrize("made", [poisson_loss, scaled, loud, averaged, powered, applied])
+@pytest.mark.usefixtures("unexplained")
 def test_the_words_that_forward_compares_are_tried(ns: Any, made: Any, is_right: bool) -> None:
     (case,) = gradcli.check(made(ns, is_right), order=1).cases
     assert case.verdict is (Verdict.PASSED if is_right else Verdict.FAILED), case
@@ -206,6 +207,7 @@ def test_a_size_of_one_is_a_case_only_where_forward_repeats_it() -> None:
     assert gradcli.check(filtered(torch), order=1).cases[0].verdict is Verdict.PASSED
 
 
+@pytest.mark.usefixtures("unexplained")
 def test_a_size_of_one_that_forward_repeats_is_a_case(ns: Any) -> None:
     assert gradcli.check(interpolated(ns), order=1).cases[0].verdict is Verdict.FAILED
 
@@ -219,6 +221,7 @@ def modulated(x: Any, k: Any) -> Any:
 
 
 @pytest.mark.parametrize("factor", [1, 2])
+@pytest.mark.usefixtures("unexplained")
 def test_real_tensors_stay_real_where_only_a_transform_conjugates(factor: int) -> None:
     def derivative(x: Any, k: Any, g: Any) -> Any:
         f = np.fft.fft(g)

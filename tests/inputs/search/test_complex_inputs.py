@@ -101,6 +101,7 @@ PHASES = {
 
 @pytest.mark.parametrize("factor", [1.0, 1.001])
 @pytest.mark.parametrize("name", PHASES)
+@pytest.mark.usefixtures("unexplained")
 def test_inputs_are_complex_where_forward_is_flat_at_real_ones(ns: Any, name: str, factor: float) -> None:
     forward, vjp = PHASES[name]
 

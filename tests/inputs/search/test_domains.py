@@ -111,6 +111,7 @@ class Written:
 
 
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.usefixtures("unexplained")
 def test_a_right_clamp_passes_and_a_wrong_one_fails(ns, seed):
     written = Written(ns)
     for target in written.right:
@@ -214,6 +215,7 @@ class Losses:
 
 
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.usefixtures("unexplained")
 def test_targets_of_a_softmax_are_probabilities(ns, seed):
     losses = Losses(ns)
     for target in losses.right:

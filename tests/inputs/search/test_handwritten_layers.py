@@ -217,6 +217,7 @@ def centred(is_right: bool, annotation: object) -> type[Function]:
 
 
 @pytest.mark.parametrize("annotation", ["Any", "tuple[int, ...]", "Sequence[int]"])
+@pytest.mark.usefixtures("unexplained")
 def test_a_shape_to_be_normalised_is_a_tuple_of_the_last_sizes(annotation: str) -> None:
     case = gradcli.check(centred(True, annotation), shrink=False).cases[0]
     assert case.verdict is gradcli.Verdict.PASSED

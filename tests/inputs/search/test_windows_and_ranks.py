@@ -294,6 +294,7 @@ def test_a_right_one_passes(ns: Any, make: Any) -> None:
 
 
 @pytest.mark.parametrize("make", MADE)
+@pytest.mark.usefixtures("unexplained")
 def test_the_mistake_shows(ns: Any, make: Any) -> None:
     assert checked(make(ns, wrong=True)).verdict is Verdict.FAILED
 
