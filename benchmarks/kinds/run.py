@@ -51,8 +51,8 @@ def ask(member: Member) -> list[Answer]:
     return [ask_one(member, backend, spoilt=spoilt) for backend, spoilt in twins(member)]
 
 
-def ask_one(member: Member, backend: str, *, spoilt: bool) -> Answer:
-    """The answer for one twin."""
+def ask_one(member: Member, backend: str, *, spoilt: bool, **options: Any) -> Answer:
+    """The answer for one twin, with these options of the check beside its own."""
     wanted = member.wrong if spoilt else member.right
     assert wanted is not None
     made = member.build(namespace(backend), spoilt)
@@ -67,7 +67,7 @@ def ask_one(member: Member, backend: str, *, spoilt: bool) -> Answer:
             if callable(found.options.get("ask")):
                 verdict, names, notes = found.options["ask"]()
             else:
-                report = gradcli.check(found.target, found.inputs, **found.options)
+                report = gradcli.check(found.target, found.inputs, **options, **found.options)
                 (case,) = report.cases
                 verdict, notes = str(case.verdict.value), tuple(map(str, case.notes))
                 names = tuple(str(f.kind.value) for f in case.findings)
