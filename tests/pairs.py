@@ -37,3 +37,13 @@ def each_pair(fixtures: Sequence[str] = (), **factors: Iterable[Any]) -> pytest.
     rows = all_pairs(*factors.values())
     names = ["-".join(str(getattr(level, "__name__", level)) for level in row) for row in rows]
     return pytest.mark.parametrize(tuple(factors), rows, ids=names, indirect=list(fixtures))
+
+
+def in_turn(name: str, levels: Iterable[Any]) -> pytest.MarkDecorator:
+    """A mark that runs a test for every level of an argument, each in one framework, which take turns.
+
+    For what is computed alike in both, where a right function and a wrong one are to be compared in the same framework.
+    """
+    rows = [(FRAMEWORKS[number % len(FRAMEWORKS)], level) for number, level in enumerate(levels)]
+    names = ["-".join(str(getattr(each, "__name__", each)) for each in row) for row in rows]
+    return pytest.mark.parametrize(("backend", name), rows, ids=names, indirect=["backend"])

@@ -9,6 +9,7 @@ from gradcli.findings import FindingKind
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 from tests.checks.frameworks import tensor
+from tests.pairs import in_turn
 
 ROWS = np.array([[0.0, 1.0, -0.5], [2.5, -1.0, 0.0], [1.0, 300.25, -7.5], [0.25, 0.0, 3.0]])
 FEW_FORWARDS = 60
@@ -54,7 +55,7 @@ def function_of(ns, forward, slope, wrong):
     return OfRows
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@in_turn("kind", KINDS)
 @pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
 def test_other_sizes_are_judged_by_their_parts(backend, ns, kind, wrong):
     forward, slope = KINDS[kind]

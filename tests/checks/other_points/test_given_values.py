@@ -9,6 +9,7 @@ import pytest
 import gradcli
 from gradcli.results import CheckResult
 from gradcli.verdict import Verdict
+from tests.pairs import FRAMEWORKS, each_pair
 
 Limits = Callable[..., tuple[Any, Any]]
 INSIDE = {
@@ -77,8 +78,12 @@ def test_a_right_clamp_between_limits_that_were_given_passes(ns, name, hidden):
     assert result.verdict is Verdict.PASSED, str(result)
 
 
-@pytest.mark.parametrize("limits", [swapped, halved, negated, left_out])
-@pytest.mark.parametrize("name", ["one pair of limits", "far limits", "below"])
+@each_pair(
+    ["backend"],
+    backend=FRAMEWORKS,
+    name=("one pair of limits", "far limits", "below"),
+    limits=(swapped, halved, negated, left_out),
+)
 @pytest.mark.usefixtures("unexplained")
 def test_a_wrong_gradient_of_the_limits_fails(ns, name, limits):
     case = checked(ns, clamp(ns, limits, hidden=False), (INSIDE | OUTSIDE)[name], only=["gradient"])

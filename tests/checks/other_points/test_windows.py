@@ -5,6 +5,7 @@ import pytest
 import gradcli
 from gradcli.verdict import Verdict
 from tests.checks.frameworks import constant, decided, tensor
+from tests.pairs import in_turn
 
 ROWS = [[0.6, -1.2, 0.9, -1.7, 0.2, 1.3, -0.5], [0.4, 1.1, -0.8, 0.3, 1.9, -0.7, 1.6]]
 X, W = tensor("x", ROWS), tensor("w", [0.7, -1.3, 0.4])
@@ -188,7 +189,7 @@ def test_padding_makes_room_where_the_kernel_is_as_long_as_the_input(backend, ns
     assert not mistake or all(f"with {mistake}=" in note and "and padding=3 (given: 0)" in note for note in wrong)
 
 
-@pytest.mark.parametrize("given", [1, 2, 3])
+@in_turn("given", [1, 2, 3])
 @pytest.mark.parametrize("mistake", [None, "stride"])
 def test_a_stride_that_is_given_is_tried_at_others(backend, ns, given, mistake):
     found = decided(backend, convolution(ns, mistake), X, W, constant("stride", given), order=1)[0]

@@ -13,6 +13,7 @@ from gradcli.backends.numpy.claims import GradientPair
 from gradcli.engine.autograd import Function
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.verdict import Verdict
+from tests.pairs import in_turn
 
 
 def poisson_loss(ns: Any, is_right: bool) -> Any:
@@ -138,8 +139,8 @@ def applied(ns: Any, is_right: bool) -> Any:
     return Applied
 
 
+@in_turn("made", [poisson_loss, scaled, loud, averaged, powered, applied])
 @pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
-@pytest.mark.parametrize("made", [poisson_loss, scaled, loud, averaged, powered, applied])
 @pytest.mark.usefixtures("unexplained")
 def test_the_words_that_forward_compares_are_tried(ns: Any, made: Any, is_right: bool) -> None:
     (case,) = gradcli.check(made(ns, is_right), order=1).cases

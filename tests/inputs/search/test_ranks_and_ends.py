@@ -10,6 +10,7 @@ from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
+from tests.pairs import in_turn
 
 Rule = tuple[Callable[..., Any], Callable[..., Any]]
 
@@ -178,8 +179,8 @@ def selective_scan(ns: Any, wrong: bool) -> Rule:
     return forward, backward
 
 
+@in_turn("rule", [sylvester, tridiagonal, scan, delta_rule, lyapunov, filtered, selective_scan])
 @pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
-@pytest.mark.parametrize("rule", [sylvester, tridiagonal, scan, delta_rule, lyapunov, filtered, selective_scan])
 def test_inputs_that_backward_fits_as_well_are_found(ns: Any, rule: Callable[..., Rule], wrong: bool) -> None:
     forward, backward = rule(ns, wrong)
     target = type(
