@@ -153,3 +153,35 @@ def test_what_the_claim_leaves_bends_as_its_error_does() -> None:
     assert len(ratios) > 150
     assert max(ratios) < FAIL_FACTOR
     assert np.mean(np.array(ratios) < 1) > 0.98
+
+
+def budgeted(steps: int, x: Array) -> Case:
+    """The projection onto 0 <= y <= 1, sum y = 2 by bisection of so many steps, with the gradient of the exact one."""
+
+    def project(x: Array) -> Array:
+        low, high = x.min() - 1, x.max()
+        for _ in range(steps):
+            middle = (low + high) / 2
+            low, high = (middle, high) if np.clip(x - middle, 0, 1).sum() > 2 else (low, middle)
+        return np.clip(x - (low + high) / 2, 0, 1)
+
+    def jacobian(x: Array) -> Array:
+        y = project(x)
+        inside = ((y > 0) & (y < 1)).astype(float)
+        return np.diag(inside) - np.outer(inside, inside) / max(inside.sum(), 1)
+
+    return Case(f"{steps} steps", project, jacobian, x, (x.shape,), (x.shape,))
+
+
+@pytest.mark.parametrize(("steps", "size"), [(17, 1.0), (18, 1e-3), (20, 1.0), (20, 1e-3), (30, 1.0), (30, 1e-3)])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_gradient_of_the_limit_of_a_fixed_number_of_bisections_never_differs(steps, size, seed) -> None:
+    case = budgeted(steps, size * np.random.default_rng(seed + 7).standard_normal(6))
+    assert outcome(case, seed).outcome is not Outcome.DIFFERS
+
+
+def test_a_factor_in_the_gradient_of_a_fixed_number_of_bisections_is_found() -> None:
+    """Neither the average slope nor the one between two jumps is the claimed one."""
+    cases = [budgeted(30, np.random.default_rng(seed).standard_normal(6)) for seed in range(4)]
+    found = [outcome(case, seed, lambda j: 1.3 * j) for seed, case in enumerate(cases)]
+    assert [block.outcome for block in found] == [Outcome.DIFFERS] * 4

@@ -15,7 +15,7 @@ from gradcli.numerics.differences.formats import may_be_half
 from gradcli.numerics.localise.evidence import largest_entry, with_wide_evidence
 from gradcli.numerics.maps.floats import EPS
 from gradcli.numerics.outcome import DIFFERENCES, BlockOutcome, Doubt, Outcome, Pair
-from gradcli.numerics.regularity.iteration import iterates
+from gradcli.numerics.regularity.iteration import effort_at, iterates
 from gradcli.numerics.regularity.quantisation import has_plateaus, is_rough
 from gradcli.numerics.regularity.stored_format import floating_format, format_at
 
@@ -44,9 +44,12 @@ def with_large_steps(site: Site, outcome: BlockOutcome, significance: float) -> 
     """
     if outcome.outcome is Outcome.DIFFERS:
         early = _unless_early_stop(site, outcome)
-        if early is not None or outcome.reference != DIFFERENCES:
-            return early or outcome
-        return _unless_few_digits(site.alone(), outcome, significance)
+        if early is not None:
+            return early
+        if outcome.reference == DIFFERENCES:
+            return _unless_few_digits(site.alone(), outcome, significance)
+        effort = effort_at(site, site.x)
+        return outcome if effort is None or not effort.may_repeat else _unless_two_slopes(site.alone(), outcome)
     pair = outcome.input, outcome.output
     open_ = outcome.doubt is Doubt.KINK and (iterates(site) or has_plateaus(site.alone(), pair))
     if not open_ and outcome.doubt is not Doubt.NOISE:
@@ -138,8 +141,7 @@ def _unless_few_digits(site: Site, outcome: BlockOutcome, significance: float) -
       because the point lies near the edge of a rounding plateau along the former only.
     * Other rounding plateaus, and no entry that small steps show right: the difference stays. If large steps confirm
       it, its numbers come from them.
-    * Small jumps between which the values rise, where the claim agrees over large steps: UNDECIDED, because either
-      slope may be the one that is meant.
+    * Small jumps between which the values rise: see `_unless_two_slopes`.
     """
     pair = outcome.input, outcome.output
     stored = floating_format(site, pair[1]) if _may_be_half(site, pair) else None
@@ -151,8 +153,29 @@ def _unless_few_digits(site: Site, outcome: BlockOutcome, significance: float) -
             return _over_wide_steps(site, undecided, significance) or undecided
         wrong = disagreement(site, pair, significance)
         return outcome if wrong is None else _wrong(site, pair, undecided, wrong)
-    wide = agreement(site, pair, 0.0, sloped=True) if is_rough(site, pair) and not iterates(site) else None
+    return _unless_two_slopes(site, outcome)
+
+
+def _unless_two_slopes(site: Site, outcome: BlockOutcome) -> BlockOutcome:
+    """UNDECIDED for a difference over small steps, if the values jump and the claim agrees over large steps.
+
+    Between jumps the values have another slope, and either may be the one that is meant. A bisection of a fixed number
+    of steps is such a function: between two jumps the slope is that of its last interval.
+    """
+    pair = outcome.input, outcome.output
+    if outcome.outcome is not Outcome.DIFFERS or not is_rough(site, pair) or iterates(site):
+        return outcome
+    wide = agreement(site, pair, 0.0, sloped=True, least=_steepest_seen(site, outcome))
     return outcome if wide is None or wide.exact else _undecided(outcome, TWO_SLOPES.format(wide.noise))
+
+
+def _steepest_seen(site: Site, outcome: BlockOutcome) -> float:
+    """The largest slope that small steps found, at the scale of its entry; 0 if no entries were measured."""
+    table = outcome.table
+    if table is None:
+        return 0.0
+    slopes = np.abs(table.numeric) * site.scales[site.map.domain.slices[outcome.input]][table.columns]
+    return float(np.nanmax(slopes, initial=0.0))
 
 
 def _may_be_half(site: Site, pair: Pair) -> bool:

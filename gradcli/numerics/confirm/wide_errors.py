@@ -16,7 +16,7 @@ from gradcli.frozen import dataclass
 from gradcli.numerics.claims.residual import ROUNDING, Stretch, stretch
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.confirm.persistence import EXCUSED
-from gradcli.numerics.confirm.wide_steps import LEVELS, REACHES, UNFINISHED, steepest
+from gradcli.numerics.confirm.wide_steps import JUMPING, LEVELS, REACHES, UNFINISHED, meets_between_jumps, steepest
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.localise.evidence import wide_columns
 from gradcli.numerics.maps.floats import EPS, Indices, Mask, Matrix
@@ -106,9 +106,10 @@ class _Case:
 def disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
     """Show over large steps that the claim for a pair is wrong.
 
-    Forward's values must consist of rounding plateaus with jumps of similar size; or forward must iterate, and the
-    error be larger than stopping early explains. The same row must be wrong along three directions, the last one at a
-    nearby point: at two lengths of interval or more, and at all others that can show it.
+    Forward's values must consist of rounding plateaus with jumps of similar size; or forward must iterate, or jump from
+    one smooth curve to another, and the error be larger than stopping early explains. The same row must be wrong along
+    three directions, the last one at a nearby point: at two lengths of interval or more, and at all others that can
+    show it.
 
     Args:
         site: the point, without a reference.
@@ -126,9 +127,11 @@ def disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
     rows = site.claim.block == pair[1]
     if not site.claim.finite or not rows.any() or not np.isfinite(site.outputs).all():
         return None
-    iterating = iterates(site)
+    iterating, jumping = iterates(site), False
     if not iterating and not has_plateaus(site, pair):
-        return None
+        iterating = jumping = _jumps_between_curves(site, pair, rows)
+        if not jumping:
+            return None
     floor = significance_of(site, significance)
     if iterating:
         floor = max(floor, LOOSE)
@@ -136,13 +139,33 @@ def disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
     case = _Case(pair=pair, free=free, floor=floor, iterating=iterating)
     for tried in _where(site, case):
         first = _first(site, case, tried)
-        if first is None:
+        if first is None or (jumping and _is_right_between_jumps(site, first, tried)):
             continue
         focus = tried if case.free else _claimed_only(site, tried, first.row)
         again = _worst(site, case, _likewise(site, first, focus), focus, first.row)
         if again is not None and _close_by(site, case, focus, first.row):
             return _summary(site, pair, focus, max(first, again, key=lambda off: abs(off.slope) / off.width))
     return None
+
+
+def _jumps_between_curves(site: Site, pair: Pair, rows: Mask) -> bool:
+    """Whether the roughest row jumps from one smooth curve to another, as an iteration of a fixed number of steps does.
+
+    What is left of the residual after the fit shows the jumps, whether the claim is right or wrong.
+    """
+    direction = steepest(site, rows, focuses(site.scales, site.map.domain.slices[pair[0]])[0])
+    level = next(_levels(site, direction, np.flatnonzero(rows).tolist()), None)
+    if level is None:
+        return False
+    excess = np.where(rows, level.noise - ROUNDING * EPS * level.sizes, 0.0)
+    return bool(excess.max() > 0) and level.jumps(int(excess.argmax()), JUMPING)
+
+
+def _is_right_between_jumps(site: Site, first: _Off, focus: Focus) -> bool:
+    """Whether the row has the claimed slope between its jumps: that slope may be the one that is meant."""
+    row = np.arange(len(site.claim.forms)) == first.row
+    scale = float((np.abs(site.claim.forms[first.row]) * focus.judged).max())
+    return scale > 0 and meets_between_jumps(site, first.level.line.v, row, scale)
 
 
 def _likewise(site: Site, first: _Off, focus: Focus) -> Vector:

@@ -101,7 +101,7 @@ def overruled(site: Site, pair: Pair, wide: Wide, significance: float) -> bool:
     return significance < compare(site, *pair).error <= wide.resolution
 
 
-def agreement(site: Site, pair: Pair, gap: float, *, sloped: bool = False) -> Wide | None:
+def agreement(site: Site, pair: Pair, gap: float, *, sloped: bool = False, least: float = 0.0) -> Wide | None:
     """Show over large steps that the claim for a pair agrees, and at which resolution.
 
     The slope of the residual must be within its tolerance along two directions, at three lengths of interval each.
@@ -114,18 +114,19 @@ def agreement(site: Site, pair: Pair, gap: float, *, sloped: bool = False) -> Wi
         gap: the error that small steps showed, relative to the pair's largest entry. If it is below 1e-3, the
             resolution is at least twice as large.
         sloped: accept values that have a slope of their own between their jumps.
+        least: errors are compared with this, if the pair's largest scaled claimed entry is smaller.
 
     Returns:
-        None if the claim does not agree, is zero, or the resolution is coarser than `COARSEST` (the format's resolution
-        if that is coarser); if the residual cannot be measured; and if its noise does not consist of rounding or
-        jumps, because a ripple or another fine structure of the function is not noise.
+        None if the claim does not agree, is zero (with `least` zero too), or the resolution is coarser than `COARSEST`
+        (the format's resolution if that is coarser); if the residual cannot be measured; and if its noise does not
+        consist of rounding or jumps, because a ripple or another fine structure of the function is not noise.
     """
     rows = site.claim.block == pair[1]
     if not site.claim.finite or not rows.any() or not np.isfinite(site.outputs).all():
         return None
     stored = format_at(site, pair[1])
     limit = COARSEST if stored is None else max(COARSEST, stored.resolution)
-    case = _Case(limit=limit, stored=stored, gap=gap, iterating=iterates(site), sloped=sloped)
+    case = _Case(limit=limit, stored=stored, gap=gap, iterating=iterates(site), sloped=sloped, least=least)
     whole, *groups = focuses(site.scales, site.map.domain.slices[pair[0]])
     first = _along(site, pair, whole, case, steepest(site, rows, whole), REACHES)
     if first is None:
@@ -148,6 +149,7 @@ class _Case:
         gap: the error that small steps showed, relative to the pair's largest entry.
         iterating: whether forward iterates.
         sloped: whether the values may have a slope of their own between their jumps.
+        least: the smallest scale that errors are compared with.
     """
 
     limit: float
@@ -155,6 +157,7 @@ class _Case:
     gap: float
     iterating: bool
     sloped: bool
+    least: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +192,7 @@ def _along(
         tolerances; if the pair's largest entry is zero; or if the values have a slope of their own (`_sloped`).
     """
     rows = site.claim.block == pair[1]
-    scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], focus.judged)
+    scale = max(case.least, site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], focus.judged))
     if not scale > 0:
         return None
     stop = _stop(site, direction, rows) if case.iterating else None
@@ -273,27 +276,49 @@ def _sloped(site: Site, direction: Vector, rows: Mask, scale: float) -> bool:
     """Whether some row has a slope between its jumps that is not the claimed one, at x or close by.
 
     Rounded values are constant on their plateaus. A function that rises between its jumps has a derivative there, which
-    may be the one that is meant. Three steps, the smallest that rounding allows and about 4 and 16 times as large, must
-    give the same nonzero slope. They are jittered, because a few jumps could give equal slopes over steps in whole
-    ratios. If rounding allows only steps above `LONGEST_FINE`, or steps near the grid of t, the answer is no.
+    may be the one that is meant.
+    """
+    claimed = (site.claim.forms @ direction)[rows]
+    return any(
+        bool(((slopes != 0) & (np.abs(slopes - claimed) > allowed * scale)).any())
+        for allowed, slopes in _slopes_between_jumps(site, direction, rows, scale)
+    )
+
+
+def meets_between_jumps(site: Site, direction: Vector, rows: Mask, scale: float) -> bool:
+    """Whether some row has the claimed slope between its jumps, at x or close by."""
+    claimed = (site.claim.forms @ direction)[rows]
+    return any(
+        bool((np.abs(slopes - claimed) <= allowed * scale).any())
+        for allowed, slopes in _slopes_between_jumps(site, direction, rows, scale)
+    )
+
+
+def _slopes_between_jumps(site: Site, direction: Vector, rows: Mask, scale: float) -> Iterator[tuple[float, Vector]]:
+    """The slope of every row between two jumps, at x and at two places close by; NaN where there is none.
+
+    Three steps, the smallest that rounding allows and about 4 and 16 times as large, must give the same slope. They are
+    jittered, because a few jumps could give equal slopes over steps in whole ratios. Nothing is found if rounding
+    allows only steps above `LONGEST_FINE`.
+
+    Yields:
+        How far a slope that is the claimed one may be off it, relative to `scale`, and the slopes.
     """
     line = Line(site.read, site.x, direction, site.row_values())
     chosen = slice(line.outputs - rows.size, line.outputs)
-    claimed, size = (site.claim.forms @ direction)[rows], np.abs(site.row_values()[chosen])[rows]
-    shortest = 4 * EPS * float(size.max()) / (ALIKE * LOOSE * scale)
+    size = np.abs(site.row_values()[chosen])[rows]
+    shortest = max(64 * GRID, 4 * EPS * float(size.max()) / (ALIKE * LOOSE * scale))
     for allowed, centre in ((LOOSE, 0.0), *((ALLOWED_NEARBY, site.rng.uniform(-1, 1) * 2.0**-9) for _ in range(2))):
         steps = [on_grid(shortest * times * (1 + 0.4 * site.rng.random())) for times in (1, 4, 16)]
-        if not 64 * GRID < steps[0] < steps[-1] < LONGEST_FINE:
-            return False
+        if not steps[-1] < LONGEST_FINE:
+            return
         with np.errstate(all="ignore"):
             one, two, three = (
                 ((line.at(on_grid(centre + t)) - line.at(on_grid(centre - t))) * line.scale)[chosen][rows] / (2 * t)
                 for t in steps
             )
             alike = (np.abs(two - one) <= ALIKE * np.abs(one)) & (np.abs(three - one) <= ALIKE * np.abs(one))
-            if (alike & (one != 0) & (np.abs(one - claimed) > allowed * scale)).any():
-                return True
-    return False
+            yield allowed, np.where(alike, one, np.nan)
 
 
 def _stop(site: Site, direction: Vector, rows: Mask) -> _Stop:

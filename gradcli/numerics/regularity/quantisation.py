@@ -18,6 +18,7 @@ from gradcli.numerics.maps.median import median
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.outcome import Pair
+from gradcli.numerics.regularity.iteration import LONG_STEPS
 from gradcli.numerics.sampling.directions import LONG, random_direction, within
 from gradcli.numerics.sampling.line import on_grid, point_along
 
@@ -44,8 +45,8 @@ FAR = 0.3
 SMALLER = 2.0**-5
 """The distance over which values are compared must be below this part of FAR, or the slope is too small to see."""
 ROUGH = 2.0**-16
-"""Values whose distance from a smooth curve exceeds this part of their magnitude are rough. Rounding to float32 alone
-leaves 2^-24."""
+"""Values whose distance from a smooth curve exceeds this part of their change over a tenth of x are rough. Rounding
+to float32 alone leaves about 2^-21."""
 
 
 def has_plateaus(site: Site, pair: Pair) -> bool:
@@ -98,10 +99,11 @@ def _stays_still(site: Site, map_: VectorMap, moves: slice, place: slice) -> boo
 
 
 def is_rough(site: Site, pair: Pair) -> bool:
-    """Whether the values of an output are rough (`ROUGH`) over an interval of 0.3 of x to both sides.
+    """Whether the values of an output are rough (`ROUGH`) over an interval of 0.1 of x to both sides.
 
-    At most 400 entries of the output are measured. True if some are not finite there. False, without a measurement,
-    for an input block of more than 400 entries.
+    A smooth function is close to a polynomial over such an interval, but one that jumps is not. At most 400 entries of
+    the output are measured. True if some are not finite there. False, without a measurement, for an input block of more
+    than 400 entries.
 
     Args:
         site: the point.
@@ -111,9 +113,8 @@ def is_rough(site: Site, pair: Pair) -> bool:
     if inside.stop - inside.start > LONG:
         return False
     outputs = np.arange(outside.start, outside.stop)[:LONG]
-    level = unclaimed_stretch(site, random_direction(site.rng, within(site.scales, inside)), FAR, outputs)
-    size = np.abs(site.outputs[outputs]).max(initial=0.0)
-    return level is None or bool((level.noise > ROUGH * size).any())
+    level = unclaimed_stretch(site, random_direction(site.rng, within(site.scales, inside)), LONG_STEPS[1], outputs)
+    return level is None or bool((level.noise > ROUGH * np.ptp(level.values, axis=0) * level.line.scale).any())
 
 
 def made_of_plateaus(site: Site, level: Stretch, row: int) -> bool:

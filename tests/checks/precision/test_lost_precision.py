@@ -179,3 +179,29 @@ def test_numpy_gradients_are_held_by_their_dtype():
         report = gradcli.check(function, x, grad=slope_in_single, shrink=False)
         assert [finding.kind for finding in report.cases[0].findings] == [FindingKind.LOW_PRECISION]
         assert gradcli.check(function, x, grad=slope, shrink=False).verdict is Verdict.PASSED
+
+
+def test_a_fixed_number_of_bisections_is_not_taken_for_rounding(backend, ns):
+    """The claim stays the same where the derivative of the body changes, but it is not a rounded form of that."""
+
+    class Budget(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            low, high = x.min() - 1, x.max()
+            for _ in range(30):
+                middle = (low + high) / 2
+                above = ns.clamp(x - middle, 0, 1).sum() > 2
+                low, high = ns.where(above, middle, low), ns.where(above, high, middle)
+            y = ns.clamp(x - (low + high) / 2, 0, 1)
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            (y,) = ctx.saved_tensors
+            inside = ((y > 0) & (y < 1)).to(g.dtype)
+            return inside * (g - (inside * g).sum() / inside.sum().clamp(min=1))
+
+    x = tensor("x", np.random.default_rng(11).normal(size=6))
+    verdict, _, findings = examined(backend, Budget, x, order=1)
+    assert verdict is not Verdict.FAILED, findings
