@@ -15,9 +15,11 @@ from gradcli.numerics.differences.formats import may_be_half
 from gradcli.numerics.localise.evidence import largest_entry, with_wide_evidence
 from gradcli.numerics.maps.floats import EPS
 from gradcli.numerics.outcome import DIFFERENCES, BlockOutcome, Doubt, Outcome, Pair
-from gradcli.numerics.regularity.iteration import effort_at, iterates
+from gradcli.numerics.regularity.iteration import EXPLAINED, LONG_STEPS, LOOSE, effort_at, iterates, left_by_stopping
 from gradcli.numerics.regularity.quantisation import has_plateaus, is_rough
 from gradcli.numerics.regularity.stored_format import floating_format, format_at
+from gradcli.numerics.sampling.directions import random_direction, within
+from gradcli.numerics.sampling.line import on_grid
 
 FEW_DIGITS = (
     "the outputs are rounded to {0:.0e} of their magnitude, so finite differences with small steps show only "
@@ -26,6 +28,11 @@ FEW_DIGITS = (
 TWO_SLOPES = (
     "the outputs jump by about {0:.0e} of their magnitude: the gradient matches the average slope across many jumps, "
     "but not the slope between two jumps, and gradcli cannot tell which of the two is intended"
+)
+
+BELOW_THE_STOP = (
+    "accepted as zero: the iteration in forward stops early, and large changes of this input change the outputs by no "
+    "more than that does (below {0:.0e} of their magnitude)"
 )
 
 
@@ -42,6 +49,10 @@ def with_large_steps(site: Site, outcome: BlockOutcome, significance: float) -> 
         outcome: the outcome that small steps gave.
         significance: errors below this part of the pair's largest entry do not matter.
     """
+    if outcome.outcome is Outcome.DIFFERS or may_be_drowned(outcome):
+        early = _unless_below_the_stop(site, outcome)
+        if early is not None:
+            return early
     if outcome.outcome is Outcome.DIFFERS:
         early = _unless_early_stop(site, outcome)
         if early is not None:
@@ -68,8 +79,10 @@ def is_drowned(site: Site, outcome: BlockOutcome) -> bool:
         site: the point, without a reference.
         outcome: the outcome after small and large steps.
     """
-    if not may_be_drowned(outcome):
-        return False
+    return may_be_drowned(outcome) and _is_zero_of_an_iteration(site, outcome)
+
+
+def _is_zero_of_an_iteration(site: Site, outcome: BlockOutcome) -> bool:
     claimed = site.claim.forms[site.claim.block == outcome.output][:, site.map.domain.slices[outcome.input]]
     return site.claim.finite and not claimed.any() and iterates(site)
 
@@ -132,6 +145,32 @@ def _unless_early_stop(site: Site, outcome: BlockOutcome) -> BlockOutcome | None
     if wide is None or wide.exact:
         return None
     return replace(_agreed(site, pair, outcome, wide), table=None, wrong_columns=None)
+
+
+def _unless_below_the_stop(site: Site, outcome: BlockOutcome) -> BlockOutcome | None:
+    """Agreement for a claim of zero, if the input moves the values by no more than stopping early does.
+
+    The solution does not depend on where its iteration starts, but the computed values do, by about the tolerance. None
+    if forward does not iterate, if large steps change the values by more, or if the iteration stops too early to tell.
+    """
+    if not _is_zero_of_an_iteration(site, outcome):
+        return None
+    direction = random_direction(site.rng, within(site.scales, site.map.domain.slices[outcome.input]))
+    rows = np.flatnonzero(site.claim.block == outcome.output) - len(site.claim.forms)
+    here = site.row_values()[rows]
+    left = EXPLAINED * float(left_by_stopping(site, direction)[1][rows].max(initial=0.0))
+    if not 0 < left <= LOOSE * float(np.abs(here).max(initial=0.0)):
+        return None
+    try:
+        there = [site.read(site.x + on_grid(sign * t) * direction)[rows] for t in LONG_STEPS for sign in (1, -1)]
+    except Exception:  # outside the domain
+        return None
+    if not float(np.abs(np.array(there) - here).max()) <= left:
+        return None
+    note = BELOW_THE_STOP.format(left / float(np.abs(here).max()))
+    return replace(
+        outcome, outcome=Outcome.AGREES, doubt=None, resolution=None, note=note, table=None, wrong_columns=None
+    )
 
 
 def _unless_few_digits(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome:
