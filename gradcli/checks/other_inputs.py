@@ -21,6 +21,7 @@ from gradcli.checks.other_points.points import (
     other_points,
 )
 from gradcli.checks.other_points.proof import note_of, overflow_note, simplest, wrong_at
+from gradcli.checks.other_points.thresholds import between_thresholds
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
@@ -150,7 +151,8 @@ class _Sweep:
         combined = None if together is None or witness is None else self._first_compared(cotangent, [together])
         tried = TOGETHER if combined is not None and not combined.apart(situation) else ()
         self.compared = bool(tried)
-        for candidates in other_points(subject.arguments, self._all_bounds, generator, tried):
+        between = between_thresholds(subject.info)
+        for candidates in other_points(subject.arguments, self._all_bounds, generator, tried, between):
             found = self._first_compared(cotangent, candidates)
             self.compared = self.compared or found is not None
             if found is None or asked == ARBITRATED or not found.doubtful(situation):

@@ -34,6 +34,7 @@ _NAMED = {
     "thirties": ((30.0, -30.0), (30.0, 12.0)),
     "hundreds": ((-800.0, 800.0), (800.0, 100.0)),
     "small": ((1e-3, -1e-3), (1e-3,)),
+    "between": (),
 }
 _ONE = 1e-5
 """Entries whose sum is that close to 1 are taken for probabilities."""
@@ -52,6 +53,7 @@ class Change(Enum):
     THIRTIES = "thirties"
     HUNDREDS = "hundreds"
     SMALL = "small"
+    BETWEEN = "between"
 
     @property
     def sentence(self) -> str:
@@ -76,6 +78,7 @@ _SENTENCES = {
     Change.SMALL: (
         "Every entry becomes about 0.001 or -0.001, or, in a bounded domain, lies that close to one of its bounds."
     ),
+    Change.BETWEEN: "Every entry becomes a number between two constants of the source.",
 }
 
 
@@ -120,6 +123,7 @@ def other_points(
     all_bounds: Mapping[int, Bounds],
     generator: np.random.Generator,
     left_out: Collection[Change] = (),
+    between: Values = (),
 ) -> Iterator[Iterator[Arguments]]:
     """The arguments changed in each way; for each, smaller changes to try if forward rejects the first.
 
@@ -128,13 +132,14 @@ def other_points(
         rooms: where the entries of each input that may change may lie, by position.
         generator: decides which entry gets which value.
         left_out: changes that were tried already.
+        between: numbers between the constants of the source.
     """
     if not all_bounds:
         return
     few = max(arguments[i].value.size for i in all_bounds) < FEW
     unfit = {Change.LARGE} if few else {Change.THIRTIES, Change.HUNDREDS}
     scaled = _scaled_calls(min(arguments[i].value.size for i in all_bounds), is_tried=Change.SCALED in left_out)
-    once = [(change, (0, 1)) for change in Change if change not in {Change.SCALED, *unfit, *left_out}]
+    once = [(change, (0, 1)) for change in Change if change not in {Change.SCALED, Change.BETWEEN, *unfit, *left_out}]
     for change, part in [*scaled[:1], *once, *scaled[1:]]:
         yield (
             _changed(
@@ -144,6 +149,16 @@ def other_points(
             )
             for values in change.values
         )
+    for values in _in_turn(between, max(arguments[i].value.size for i in all_bounds)):
+        moved = partial(_moved, change=Change.BETWEEN, values=values, generator=generator)
+        yield iter((_changed(arguments, all_bounds, moved),))
+
+
+def _in_turn(numbers: Values, size: int) -> Iterator[Values]:
+    """The numbers in parts for several calls, so that an input of `size` entries gets all of them within a few."""
+    calls = min(_MOST_CALLS, math.ceil(len(numbers) / size))
+    for call in range(calls):
+        yield numbers[call::calls]
 
 
 def _scaled_calls(least: int, *, is_tried: bool) -> list[tuple[Change, tuple[int, int]]]:
@@ -271,8 +286,10 @@ def _moved(
     fitting = [v for v in values if bounds.low < v < bounds.high]
     if bounds.distinct or not fitting:
         return entries
-    count = math.ceil(size / 2) if size < _HALVED else math.ceil(size / 3)
     order = generator.permutation(size)
+    if change is Change.BETWEEN:
+        return np.asarray(_repeated(fitting, size)[order] * _directions(entries))
+    count = math.ceil(size / 2) if size < _HALVED else math.ceil(size / 3)
     chosen, others = order[:count], order[count:]
     moved = entries.copy()
     if change is Change.SPECIAL and others.size > 1:

@@ -79,4 +79,4 @@ def test_no_factor_is_extreme_and_zeros_stay() -> None:
 
 
 def test_every_manner_says_what_it_does():
-    assert all(change.sentence and change.values for change in Change)
+    assert all(change.sentence for change in Change)

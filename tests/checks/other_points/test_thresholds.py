@@ -1,0 +1,82 @@
+"""A branch that is wrong between two constants of the source is found there, where few random numbers fall."""
+
+import pytest
+
+from gradcli.cases import CheckSpec, InputsFrom
+from gradcli.inputs.flags import parse_input
+from gradcli.runner.case import check_object
+from gradcli.runner.planning.plan import case_of
+from gradcli.settings import Settings
+from gradcli.verdict import Verdict
+from tests.pairs import in_turn
+
+FUNCTIONS = {
+    "hard swish": (
+        "x * ns.clamp(x + 3, 0, 6) / 6",
+        "ns.where(x >= END, ns.ones_like(x), ns.where(x > -3, x / 3 + 0.5, x * 0))",
+        (3, 4),
+    ),
+    "hard sigmoid": ("ns.clamp(0.2 * x + 0.5, 0, 1)", "0.2 * ((x > -2.5) & (x < END)).to(x.dtype)", (2.5, 3)),
+    "capped at six": ("ns.clamp(x, 0, 6)", "((x > 0) & (x < END)).to(x.dtype)", (6, 5)),
+    "square beyond five": ("ns.where(x > 5, (x - 5) ** 2, x * 0)", "ns.where(x > END, 2 * (x - 5), x * 0)", (5, 7)),
+}
+SOURCE = """
+def value(x):
+    return VALUE
+
+def slope(x):
+    return SLOPE
+
+class Elementwise(ns.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return value(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * slope(ctx.saved_tensors[0])
+"""
+
+
+def written(ns, name, end):
+    """The Function with an end of its branch in its source."""
+    value, slope, _ = FUNCTIONS[name]
+    names = {"ns": ns, "__name__": "written"}
+    exec(SOURCE.replace("VALUE", value).replace("SLOPE", slope).replace("END", str(end)), names)
+    return names["Elementwise"]
+
+
+def verdict_of(target, shape="9"):
+    spec = CheckSpec(target="written", inputs=(parse_input(f"x={shape}"),), inputs_from=InputsFrom.FLAGS)
+    return check_object(target, case_of(spec, Settings(order=1, shrink=False))).verdict
+
+
+@in_turn("name", FUNCTIONS)
+@pytest.mark.parametrize("shape", ["9", "2x4"])
+def test_a_threshold_in_the_source_is_crossed(ns, name, shape):
+    right, wrong = FUNCTIONS[name][-1]
+    assert verdict_of(written(ns, name, right), shape) is Verdict.PASSED
+    assert verdict_of(written(ns, name, wrong), shape) is Verdict.FAILED
+
+
+def in_jax(jax, end):
+    jnp = jax.numpy
+
+    @jax.custom_vjp
+    def swish(x):
+        return x * jnp.clip(x + 3, 0, 6) / 6
+
+    def forward(x):
+        return swish(x), x
+
+    def backward(x, g):
+        return (g * jnp.where(x >= end, 1.0, jnp.where(x > -3, x / 3 + 0.5, 0.0)),)
+
+    swish.defvjp(forward, backward)
+    return swish
+
+
+def test_the_constants_of_jax_rules_count_too():
+    jax = pytest.importorskip("jax")
+    assert [verdict_of(in_jax(jax, end)) for end in (3.0, 4.0)] == [Verdict.PASSED, Verdict.FAILED]
