@@ -50,22 +50,29 @@ def with_large_steps(site: Site, outcome: BlockOutcome, significance: float) -> 
         significance: errors below this part of the pair's largest entry do not matter.
     """
     if outcome.outcome is Outcome.DIFFERS or may_be_drowned(outcome):
-        early = _unless_below_the_stop(site, outcome)
-        if early is not None:
-            return early
+        below = _unless_below_the_stop(site, outcome)
+        if below is not None:
+            return below
     if outcome.outcome is Outcome.DIFFERS:
-        early = _unless_early_stop(site, outcome)
-        if early is not None:
-            return early
-        if outcome.reference == DIFFERENCES:
-            return _unless_few_digits(site.alone(), outcome, significance)
-        effort = effort_at(site, site.x)
-        return outcome if effort is None or not effort.may_repeat else _unless_two_slopes(site.alone(), outcome)
+        return _unless_early_stop(site, outcome) or _unless_rough(site, outcome, significance)
     pair = outcome.input, outcome.output
     open_ = outcome.doubt is Doubt.KINK and (iterates(site) or has_plateaus(site.alone(), pair))
     if not open_ and outcome.doubt is not Doubt.NOISE:
         return outcome
     return _over_wide_steps(site, outcome, significance) or outcome
+
+
+def _unless_rough(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome:
+    """The outcome for a difference where forward does not iterate, but small steps may mislead.
+
+    A difference that autodiff confirms is doubted only for a loop that may be an iteration of a fixed number of steps.
+    """
+    if outcome.reference == DIFFERENCES:
+        return _unless_few_digits(site.alone(), outcome, significance)
+    effort = effort_at(site, site.x)
+    if effort is None or not effort.may_repeat or has_plateaus(site.alone(), (outcome.input, outcome.output)):
+        return outcome
+    return _unless_two_slopes(site.alone(), outcome)
 
 
 def is_drowned(site: Site, outcome: BlockOutcome) -> bool:
