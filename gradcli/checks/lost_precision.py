@@ -24,6 +24,8 @@ _SMALL = 2.0**-30
 """A step, relative to each entry, that changes one float32 number in 64, and every float64 number."""
 _STEP = 2.0**-27
 """A step, relative to an entry, that is smaller than the spacing of float32 numbers."""
+_SMALLER_STEP = 2.0**-31
+"""A step, relative to an entry, that changes one float32 number in 128 or fewer."""
 _LOW = ("float32", "complex64", "float16", "bfloat16")
 _ENTRIES, _ALIKE = 4, 0.25
 _SAMPLED = 1_000
@@ -144,28 +146,52 @@ def _end_in_zeros(parts: NDArray[np.float64], spare: int) -> bool:
 def _is_fine(situation: Situation, place: int) -> bool:
     """Whether forward itself keeps more bits: its values follow steps of single entries too small for float32.
 
-    If forward rounds to float32 too, backward cannot return a better gradient.
+    If forward rounds to float32 too, backward cannot return a better gradient. The same holds where forward rounds
+    another input: its values, and the gradient of this one, then depend on float32 numbers.
     """
-    if situation.roundoff_of_values > 2.0**-53:
+    if situation.roundoff_of_values > 2.0**-53 or situation.reference()[place] is None:
         return False
+    try:
+        if any(
+            not abs(slope - claim) <= _ALIKE * abs(claim) for slope, claim in _small_slopes(situation, place, _STEP)
+        ):
+            return False
+    except UserCodeError:
+        return False
+    return not any(_is_rounded(situation, other) for other in range(len(situation.reference())) if other != place)
+
+
+def _is_rounded(situation: Situation, place: int) -> bool:
+    """Whether forward rounds this input to float32: small steps mostly change nothing, and yet its gradient is right.
+
+    Without a right gradient, forward may be constant in it: rounded to whole numbers, say, by a straight-through rule.
+    """
+    errors: dict[int, float] = situation.once(FIRST_ORDER_ERRORS, dict)
+    if situation.reference()[place] is None or not errors.get(place, 1.0) < _COARSEST:
+        return False
+    try:
+        slopes = [slope for slope, _ in _small_slopes(situation, place, _SMALLER_STEP)]
+    except UserCodeError:
+        return False
+    return 2 * slopes.count(0.0) > len(slopes)
+
+
+def _small_slopes(situation: Situation, place: int, step: float) -> Iterator[tuple[float, float]]:
+    """Slopes of <cotangents, forward> along a step too small for float32, in single entries, and those claimed.
+
+    Raises UserCodeError.
+    """
     subject, map_ = situation.subject, situation.subject.derivative_map(1)
     cotangent = subject.codomain.flatten(situation.cotangents())
     known = situation.reference()[place]
-    if known is None:
-        return False
     zeros = [np.zeros(block.shape, block.dtype) for block in subject.domain.blocks]
-    claimed = subject.domain.flatten([known if n == place else zero for n, zero in enumerate(zeros)])
+    claimed = subject.domain.flatten([zero if n != place or known is None else known for n, zero in enumerate(zeros)])
     point, here = subject.point, map_.value(subject.point)
     for entry in _largest(claimed * point):
         moved = point.copy()
-        moved[entry] *= 1 + _STEP
-        try:
-            slope = float(cotangent @ (map_.value(moved) - here)) / float(moved[entry] - point[entry])
-        except UserCodeError:
-            return False
-        if not abs(slope - claimed[entry]) <= _ALIKE * abs(claimed[entry]):
-            return False
-    return True
+        moved[entry] *= 1 + step
+        slope = float(cotangent @ (map_.value(moved) - here)) / float(moved[entry] - point[entry])
+        yield slope, float(claimed[entry])
 
 
 def _largest(terms: NDArray[np.float64]) -> Sequence[int]:

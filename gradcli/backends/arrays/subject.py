@@ -157,8 +157,14 @@ class ArraySubject(SpacedSubject):
         self.framework = framework
         self.info = info
         self.arguments = tuple(raised(argument) for argument in with_input(arguments))
+        self._low = tuple(a.dtype_name for a, wide in zip(arguments, self.arguments, strict=True) if _is_lower(a, wide))
         self.active = tuple(i for i, a in enumerate(self.arguments) if a.is_tensor and a.requires_grad)
         self.counters = Counters()
+
+    @property
+    def low_dtypes(self) -> tuple[str, ...]:
+        """The dtypes of tensors that were given in a lower precision than 64 bits."""
+        return self._low
 
     @abstractmethod
     def running(
@@ -315,6 +321,10 @@ def raised(argument: Argument) -> Argument:
         return argument
     wanted = double_precision(str(argument.value.dtype))
     return argument if wanted == str(argument.value.dtype) else replace(argument, value=argument.value.astype(wanted))
+
+
+def _is_lower(given: Argument, wide: Argument) -> bool:
+    return given.is_tensor and given.value.dtype != wide.value.dtype
 
 
 def with_input(arguments: Sequence[Argument]) -> list[Argument]:

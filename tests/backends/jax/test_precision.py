@@ -90,3 +90,61 @@ def test_the_user_who_asks_for_64_bits_is_told_of_the_mixture(file):
     finally:
         jax.config.update("jax_enable_x64", False)
     assert np.asarray(jax.numpy.ones(1)).dtype == np.float32
+
+
+ROUNDING = """
+import jax
+import jax.numpy as jnp
+
+
+def single(value):
+    return value.astype(jnp.float32)
+
+
+def computed_in_single(x, scale):
+    return (single(x) * scale).astype(x.dtype)
+
+
+def computed_as_given(x, scale):
+    return x * scale
+
+
+def in_single(of_scale=1.0):
+    def backward(kept, g):
+        x, scale = kept
+        return (single(g) * scale).astype(x.dtype), of_scale * jnp.sum(single(g) * single(x), 0).astype(scale.dtype)
+
+    return backward
+
+
+def made(forward, backward):
+    def kept(x, scale):
+        return forward(x, scale), (x, scale)
+
+    function = jax.custom_vjp(forward)
+    function.defvjp(kept, backward)
+    return function
+
+
+right = made(computed_in_single, in_single())
+wrong = made(computed_in_single, in_single(1.01))
+rounded_in_backward = made(computed_as_given, in_single())
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "kinds"),
+    [
+        ("right", "float64", []),
+        ("right", "float32", []),
+        ("wrong", "float64", [FindingKind.WRONG_GRADIENT]),
+        ("rounded_in_backward", "float64", [FindingKind.LOW_PRECISION]),
+        ("rounded_in_backward", "float32", []),
+    ],
+)
+def test_a_gradient_in_float32_loses_what_forward_and_the_inputs_keep(tmp_path, monkeypatch, name, dtype, kinds):
+    (tmp_path / "rounding.py").write_text(ROUNDING)
+    monkeypatch.chdir(tmp_path)
+    given = {"x": {"shape": [3, 4], "dtype": dtype}, "scale": {"shape": [4], "dtype": dtype}}
+    case = gradcli.check(f"rounding.py:{name}", given, order=1, shrink=False).cases[0]
+    assert [each.kind for each in case.findings if each.input == "scale"] == kinds, (case.findings, case.error)

@@ -35,6 +35,12 @@ def inverse(ns, x):
     return y
 
 
+def norms_backward(ns, g, x, w):
+    size = (x**2).mean(-1, keepdim=True).sqrt()
+    unit, along = x / size, g * w
+    return f64(ns, (along - unit * (along * unit).mean(-1, keepdim=True)) / size), f64(ns, (g * unit).sum(0))
+
+
 def of_two(ns, forward, backward):
     class OfTwo(ns.autograd.Function):
         @staticmethod
@@ -71,6 +77,18 @@ WRONG = {
         "x",
     ),
 }
+WRONG |= {
+    "another input rounded to whole numbers": (
+        lambda ns, x, w: ns.floor(x) * w,
+        lambda ns, g, x, w: (0 * g * w, f64(ns, f32(ns, (g * ns.floor(x)).sum(0)))),
+        "w",
+    ),
+    "a value of forward rounded in backward alone": (
+        lambda ns, x, w: x.tanh() * w,
+        lambda ns, g, x, w: (g * w * (1 - x.tanh() ** 2), f64(ns, (f32(ns, g) * f32(ns, x.tanh())).sum(0))),
+        "w",
+    ),
+}
 RIGHT = {
     "in float64": (product, lambda ns, g, x, w: (g * w, (g * x).sum(0))),
     "whole numbers": (lambda ns, x, w: 3 * x + 2 * w, lambda ns, g, x, w: (3 * g, 2 * g.sum(0))),
@@ -94,6 +112,14 @@ RIGHT = {
     "forward in float32, then scaled": (
         lambda ns, x, w: f64(ns, f32(ns, x) * f32(ns, w)) * 0.1,
         lambda ns, g, x, w: (f64(ns, f32(ns, g * 0.1) * f32(ns, w)), f64(ns, (f32(ns, g * 0.1) * f32(ns, x)).sum(0))),
+    ),
+    "one input of forward in float32": (
+        lambda ns, x, w: f64(ns, f32(ns, x)) * w,
+        lambda ns, g, x, w: (f64(ns, f32(ns, g) * f32(ns, w)), f64(ns, (f32(ns, g) * f32(ns, x)).sum(0))),
+    ),
+    "a norm in float32, then scaled": (
+        lambda ns, x, w: f64(ns, f32(ns, x) / (f32(ns, x) ** 2).mean(-1, keepdim=True).sqrt()) * w,
+        lambda ns, g, x, w: norms_backward(ns, f32(ns, g), f32(ns, x), f32(ns, w)),
     ),
     "an iteration stopped early": (
         lambda ns, x, w: inverse(ns, x) * w,
