@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gradcli
@@ -23,3 +24,29 @@ def test_what_is_declared_to_be_no_array_is_a_number(factor: float, verdict: Ver
     (result,) = gradcli.check(target, order=1, samples=1, shrink=False).cases
     assert result.verdict is verdict
     assert [spec.kind for spec in result.inputs] == ["tensor", "value"]
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.PASSED), (1.001, Verdict.FAILED)])
+@pytest.mark.parametrize("by_name", [False, True], ids=["nondiff_argnums", "nondiff_argnames"])
+@pytest.mark.parametrize("mask", [[True, False, False, True], [0.5, 0.0, 2.0, 1.0], [3, 0, 1, 2]], ids=str)
+def test_an_array_that_is_not_differentiated_stays_one_where_the_call_is_compiled(
+    mask: list[Any], by_name: bool, factor: float, verdict: Verdict
+) -> None:
+    """JAX refuses a traced array in the place of an argument that is declared to be none."""
+    jax = pytest.importorskip("jax")
+    numpy = jax.numpy
+
+    def masked(params: Any, mask: Any, x: Any) -> Any:
+        return params["w"] * numpy.sin(x) * mask
+
+    declared = {"nondiff_argnames": ("mask",)} if by_name else {"nondiff_argnums": (1,)}
+    target = jax.custom_vjp(masked, **declared)
+
+    def backward(mask: Any, kept: Any, g: Any) -> Any:
+        w, x = kept
+        return {"w": (g * numpy.sin(x) * mask).sum()}, factor * g * w * numpy.cos(x) * mask
+
+    target.defvjp(lambda params, mask, x: (masked(params, mask, x), (params["w"], x)), backward)
+    inputs = ({"w": np.array(0.7)}, np.array(mask), np.random.default_rng(0).normal(size=(3, 4)))
+    (result,) = gradcli.check(target, inputs, order=1, samples=1, shrink=False).cases
+    assert result.verdict is verdict, (result.findings, result.error)

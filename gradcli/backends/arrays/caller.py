@@ -16,9 +16,20 @@ if TYPE_CHECKING:
 
 @final
 class ArrayCaller:
-    """Calls a function with arrays in the places of its inputs; every method has to be called inside `running`."""
+    """Calls a function with arrays in the places of its inputs; every method has to be called inside `running`.
 
-    def __init__(self, transforms: "Transforms", function: Any, arguments: Sequence[Argument]) -> None:
+    Arrays in the places of `constants` are never traced: a rule is given them as they are.
+    """
+
+    def __init__(
+        self,
+        transforms: "Transforms",
+        function: Any,
+        arguments: Sequence[Argument],
+        *,
+        constants: frozenset[int] = frozenset(),
+    ) -> None:
+        self._constants = constants
         self.framework = transforms.framework
         self._transforms = transforms
         self._function = function
@@ -26,7 +37,7 @@ class ArrayCaller:
 
     def run(self, values: dict[int, Any]) -> list[Any]:
         """The leaves of what the function returns."""
-        given = {i: self.framework.from_array(v) if isinstance(v, np.ndarray) else v for i, v in values.items()}
+        given = {i: self._given(i, v) if isinstance(v, np.ndarray) else v for i, v in values.items()}
         whole = assembled(self._arguments, given, self._transforms)
         positional = [value for argument, value in whole if not argument.keyword]
         keywords = {argument.name: value for argument, value in whole if argument.keyword}
@@ -35,7 +46,11 @@ class ArrayCaller:
 
     def rehearse(self, values: dict[int, NDArray[Any]]) -> None:
         """Run the function on shapes only, so that errors appear early; one that needs values is left to `run`."""
-        self._transforms.rehearse(self.run, {i: self.framework.from_array(v) for i, v in values.items()})
+        self._transforms.rehearse(lambda given: self.run({**values, **given}), self.traced(values))
+
+    def traced(self, values: dict[int, NDArray[Any]]) -> dict[int, Any]:
+        """Those of the tensors that a trace may replace."""
+        return {i: self.framework.from_array(v) for i, v in values.items() if i not in self._constants}
 
     def on(self, active: Sequence[int], outputs: Sequence[int], values: dict[int, Any]) -> Callable[..., Any]:
         """The function of its active inputs alone, returning the tuple of its differentiable outputs."""
@@ -55,3 +70,6 @@ class ArrayCaller:
         gradients = pull(tuple(self.framework.namespace.ones_like(o) for o in found))
         arrays = [self.framework.to_array(g) for g in gradients]
         return tuple(a if np.any(a) else None for a in arrays)
+
+    def _given(self, position: int, array: NDArray[Any]) -> Any:
+        return self._transforms.constant(array) if position in self._constants else self.framework.from_array(array)

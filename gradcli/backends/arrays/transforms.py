@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gradcli.backends.arrays.caller import ArrayCaller
 from gradcli.backends.arrays.programs import Program, Variant, first_that_runs, of_order, signature
 from gradcli.backends.arrays.subject import ArrayMap, Arrays, ArraySubject, Derivatives, Gradients
-from gradcli.backends.arrays.trees import Trees, assembled, spread
+from gradcli.backends.arrays.trees import Trees, assembled, places_of, spread
 from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Compiled, RawBackward, RawGradient
 from gradcli.backends.tensor.framework import Framework
@@ -84,6 +84,10 @@ class Transforms(Trees):
         """`function`, to be compiled when it is first called."""
 
     @abstractmethod
+    def constant(self, array: NDArray[Any]) -> Any:
+        """An array of the framework's that holds its values also inside a function that is compiled."""
+
+    @abstractmethod
     def has_loops(self, function: Callable[..., Any], *tensors: Any) -> bool:
         """Whether a function runs loops or branches of the framework's, which it compiles; false if it cannot say."""
 
@@ -125,7 +129,8 @@ class TransformedSubject(ArraySubject):
         self._transforms = transforms
         self._target = target
         self._rule = rule
-        self._caller = ArrayCaller(transforms, target, self.arguments)
+        self._constants = places_of(self.arguments, () if rule is None else rule.fixed, transforms)
+        self._caller = ArrayCaller(transforms, target, self.arguments, constants=self._constants)
         self._known_programs = {} if programs is None else programs
         self._programs: dict[tuple[bool, int], Program] = {}
         self._is_wide = True
@@ -229,7 +234,7 @@ class TransformedSubject(ArraySubject):
     def _body(self) -> ArrayCaller | None:
         if self._rule is None or not self.active or not self._is_wide:
             return None
-        body = ArrayCaller(self._transforms, self._rule.primal, self.arguments)
+        body = ArrayCaller(self._transforms, self._rule.primal, self.arguments, constants=self._constants)
         try:
             with self.running():
                 tensors = self._tensors([self.arguments[i].value for i in self.active])

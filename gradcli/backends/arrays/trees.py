@@ -58,6 +58,13 @@ def expanded(
     return tuple(made)
 
 
+def places_of(arguments: Sequence[Argument], positions: Sequence[int], trees: Trees) -> frozenset[int]:
+    """Where the arguments at these positions of the function stand among all arguments, leaves included."""
+    inside = {name for argument in arguments for name in leaf_names(argument, trees)}
+    own = [i for i, a in enumerate(arguments) if not (a.keyword or (a.is_tensor and a.name in inside))]
+    return frozenset(own[position] for position in positions if position < len(own))
+
+
 def leaf_names(argument: Argument, trees: Trees) -> list[str]:
     """The names of the leaves of an argument, empty for one that is no container."""
     return [] if argument.is_tensor else [argument.name + path for path, _ in trees.leaves(argument.value) if path]

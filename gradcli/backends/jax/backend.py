@@ -16,7 +16,7 @@ from gradcli.backends.arrays.caller import ArrayCaller
 from gradcli.backends.arrays.programs import Program, Variant, compiled_variants, pulled
 from gradcli.backends.arrays.subject import adopted, number
 from gradcli.backends.arrays.transforms import Pull, TransformedSubject, Transforms
-from gradcli.backends.arrays.trees import expanded
+from gradcli.backends.arrays.trees import expanded, places_of
 from gradcli.backends.attribution import users_frames
 from gradcli.backends.base import Subject
 from gradcli.backends.guard import users_code
@@ -191,6 +191,13 @@ class JaxTransforms(Transforms):
 
         return jax.jit(function)  # type: ignore[no-any-return]  # JAX is not followed by the type checker
 
+    def constant(self, array: NDArray[Any]) -> Any:
+        """Made outside of any trace."""
+        import jax
+
+        with jax.ensure_compile_time_eval():
+            return self.framework.from_array(array)
+
     def has_loops(self, function: Callable[..., Any], *tensors: Any) -> bool:
         """From the function's jaxpr."""
         return has_loops(function, *tensors)
@@ -291,7 +298,8 @@ class JaxBackend(TracedBackend):
 
     def _attempted(self, target: object, arguments: Sequence[Argument], *, gradients: bool) -> Trial:
         given = self._expanded(target, arguments)
-        caller = ArrayCaller(self.transforms, target, given)
+        constants = places_of(given, fixed_positions(rule_of(target)), self.transforms)
+        caller = ArrayCaller(self.transforms, target, given, constants=constants)
         values = {i: np.array(a.value) for i, a in enumerate(given) if a.is_tensor}
         try:
             outputs, wide = self._outputs(caller, values)
@@ -364,16 +372,18 @@ class JaxBackend(TracedBackend):
             return
         from jax.experimental import checkify
 
-        checked = checkify.checkify(caller.run, errors=checkify.index_checks)
+        checked = checkify.checkify(lambda given: caller.run({**values, **given}), errors=checkify.index_checks)
         try:
-            error, _ = checked({i: self.framework.from_array(v) for i, v in values.items()})
+            error, _ = checked(caller.traced(values))
         except (Exception, SystemExit):  # it cannot be traced; whether it runs is seen next
             return
         if (text := error.get()) is not None:
             raise IndexError(text)
 
     def _expanded(self, target: object, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
-        return expanded(arguments, self.transforms, fixed=fixed_positions(rule_of(target)))
+        fixed = fixed_positions(rule_of(target))
+        given = [replace(a, requires_grad=False) if n in fixed else a for n, a in enumerate(arguments)]
+        return expanded(given, self.transforms, fixed=fixed)
 
 
 def _name(target: object) -> str:

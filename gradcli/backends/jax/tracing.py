@@ -8,8 +8,10 @@ import numpy as np
 
 from gradcli.backends.arrays.caller import ArrayCaller
 from gradcli.backends.arrays.transforms import Transforms
+from gradcli.backends.arrays.trees import places_of
 from gradcli.backends.attribution import user_code_error
 from gradcli.backends.jax.calls import Calls
+from gradcli.backends.jax.rules import fixed_positions, rule_of
 from gradcli.backends.jax.vjp_graph import VjpGraph
 from gradcli.backends.traced import TracedCalls
 from gradcli.cases import Argument
@@ -53,7 +55,8 @@ def _traced(
     cotangent: Callable[[Any], Any],
     calls: TracedCalls | None,
 ) -> TraceGraph:
-    caller = ArrayCaller(transforms, target, given)
+    constants = places_of(given, fixed_positions(rule_of(target)), transforms)
+    caller = ArrayCaller(transforms, target, given, constants=constants)
     values = {place: np.asarray(argument.value) for place, argument in enumerate(given) if argument.is_tensor}
     tracked = [place for place in values if given[place].requires_grad]
 
