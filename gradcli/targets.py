@@ -43,6 +43,7 @@ class TargetInfo:
     rules for forward mode and for batches, `rules` those for single arguments. `held` are the parameters that a module
     brings along, inputs beside forward's own, with their values. `outer` are the parameters of a decorator's wrapper,
     where `parameters` are those of what it wraps; `takes_keywords` says that any further name may be given.
+    `differentiates_numbers` says that its rule has to give a gradient for a Python float as well as for a tensor.
     `documentation` is the docstring of the class.
     """
 
@@ -63,6 +64,7 @@ class TargetInfo:
     held: "tuple[tuple[str, NDArray[Any]], ...]" = ()
     outer: tuple[Parameter, ...] = ()
     takes_keywords: bool = False
+    differentiates_numbers: bool = False
     documentation: str = ""
 
 
@@ -70,7 +72,8 @@ class TargetInfo:
 class Trial:
     """The outcome of running forward once on trial inputs: outputs as arrays, or the exception.
 
-    `lacks_a_sum` says that the framework rejects a gradient that was not summed over a broadcast axis.
+    `lacks_a_sum` says that the framework rejects a gradient that was not summed over a broadcast axis, `needs_values`
+    that forward cannot be run on shapes alone.
     """
 
     outputs: "tuple[NDArray[Any], ...]" = ()
@@ -79,6 +82,7 @@ class Trial:
     gradients: "tuple[NDArray[Any] | None, ...] | None" = None
     backward_error: BaseException | None = None
     lacks_a_sum: bool = False
+    needs_values: bool = False
 
     @property
     def ok(self) -> bool:

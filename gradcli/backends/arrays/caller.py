@@ -44,9 +44,9 @@ class ArrayCaller:
         leaves = [leaf for _, leaf in self._transforms.leaves(self._function(*positional, **keywords))]
         return [self.framework.namespace.asarray(x) if isinstance(x, int | float | complex) else x for x in leaves]
 
-    def rehearse(self, values: dict[int, NDArray[Any]]) -> None:
-        """Run the function on shapes only, so that errors appear early; one that needs values is left to `run`."""
-        self._transforms.rehearse(lambda given: self.run({**values, **given}), self.traced(values))
+    def rehearse(self, values: dict[int, NDArray[Any]]) -> bool:
+        """Run the function on shapes only, so that errors appear early; false for one that needs values."""
+        return self._transforms.rehearse(lambda given: self.run({**values, **given}), self.traced(values))
 
     def traced(self, values: dict[int, NDArray[Any]]) -> dict[int, Any]:
         """Those of the tensors that a trace may replace."""

@@ -104,8 +104,8 @@ class Transforms(Trees):
         """Whether a function that is run on shapes alone raised `error` because it needs values."""
 
     @abstractmethod
-    def rehearse(self, function: Callable[..., Any], values: dict[int, Any]) -> None:
-        """Run a function on shapes alone; raises what it raises, unless it asks for values."""
+    def rehearse(self, function: Callable[..., Any], values: dict[int, Any]) -> bool:
+        """Run a function on shapes alone: whether that does, or it asks for values. Raises what else it raises."""
 
 
 @final

@@ -222,7 +222,7 @@ class JaxTransforms(Transforms):
         )
         return isinstance(error, kinds)
 
-    def rehearse(self, function: Callable[..., Any], values: dict[int, Any]) -> None:
+    def rehearse(self, function: Callable[..., Any], values: dict[int, Any]) -> bool:
         """jax.eval_shape: a new shape costs JAX a compilation, this costs none."""
         import jax
 
@@ -231,6 +231,8 @@ class JaxTransforms(Transforms):
         except Exception as error:
             if not self.asks_for_values(error):
                 raise
+            return False
+        return True
 
 
 @final
@@ -289,6 +291,7 @@ class JaxBackend(TracedBackend):
             has_jvp=rule is not None and not is_vjp(rule),
             outer=outer_parameters(primal),
             takes_keywords=rule is None and takes_keywords(primal),
+            differentiates_numbers=rule is not None,
         )
 
     def attempt(self, target: object, arguments: Sequence[Argument], *, gradients: bool = False) -> Trial:
@@ -302,7 +305,7 @@ class JaxBackend(TracedBackend):
         caller = ArrayCaller(self.transforms, target, given, constants=constants)
         values = {i: np.array(a.value) for i, a in enumerate(given) if a.is_tensor}
         try:
-            outputs, wide = self._outputs(caller, values)
+            outputs, wide, rehearsed = self._outputs(caller, values)
         except (Exception, SystemExit) as error:
             return Trial(error=error)
         differentiable = tuple(output.dtype.kind in "fc" for output in outputs)
@@ -325,18 +328,18 @@ class JaxBackend(TracedBackend):
         ):
             complex_one = TypeError("expected a real gradient for a real input, got a complex one")
             return Trial(outputs=outputs, differentiable=differentiable, backward_error=complex_one)
-        return Trial(outputs=outputs, differentiable=differentiable, gradients=found)
+        return Trial(outputs=outputs, differentiable=differentiable, gradients=found, needs_values=not rehearsed)
 
     def _outputs(
         self, caller: ArrayCaller, values: dict[int, NDArray[Any]], *, wide: bool = True
-    ) -> tuple[tuple[NDArray[Any], ...], bool]:
-        """What the function returns, and whether in 64 bits."""
+    ) -> tuple[tuple[NDArray[Any], ...], bool, bool]:
+        """What the function returns, whether in 64 bits, and whether it runs on shapes alone."""
         try:
             with self.transforms.running(silent=True, wide=wide):
-                caller.rehearse(values)
+                rehearsed = caller.rehearse(values)
                 self._require_indices_in_bounds(caller, values)
                 found = caller.run(values)
-                return tuple(self.framework.to_array(o) for o in found if self.framework.is_tensor(o)), wide
+                return tuple(self.framework.to_array(o) for o in found if self.framework.is_tensor(o)), wide, rehearsed
         except Exception as error:
             if not wide or not self.transforms.refuses_64_bits(error):
                 raise

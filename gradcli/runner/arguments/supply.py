@@ -1,6 +1,6 @@
 """Where the inputs of a case come from: flags, its spec, the target's own sample_inputs, or inference."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,6 +17,7 @@ from gradcli.inputs.search.best_first import Attempt
 from gradcli.inputs.search.error_messages import complains_of_precision
 from gradcli.inputs.search.inference import Inference, infer
 from gradcli.runner.arguments.binding import in_order, missing, named, placed, require_parameters
+from gradcli.runner.arguments.numbers import as_tensors, differentiated, note_on_constants
 from gradcli.runner.planning.plan import CheckCase
 from gradcli.targets import TargetInfo, Trial
 
@@ -60,7 +61,10 @@ def supply_inputs(backend: Backend, target: object, info: TargetInfo, case: Chec
         require_parameters(given, info, case.spec.origin)
         absent = missing(given, info)
         if not absent or _is_enough(backend, target, info, case):
-            return _drawn(in_order(given, info), (), info, case, case.spec.inputs_from)
+            specs, notes = _with_numbers(
+                in_order(given, info), differentiated(backend, target, info, case, given), info, case
+            )
+            return replace(_drawn(specs, (), info, case, case.spec.inputs_from), notes=notes)
         supply = _inferred(backend, target, info, case, given)
         note = f"inferred in addition to the inputs given: {', '.join(p.name for p in absent)}"
         return replace(supply, source=case.spec.inputs_from, notes=(note, *supply.notes))
@@ -196,8 +200,20 @@ def _searched(
     specs, alternatives = (*found.specs, *own), found.alternatives
     if dtype != case.settings.dtype:
         specs, alternatives = _of_dtype(specs, dtype), tuple(_of_dtype(each, dtype) for each in alternatives)
+    numbers = differentiated(backend, target, info, case, specs)
+    alternatives = tuple(_with_numbers(each, numbers, info, case)[0] for each in alternatives)
+    specs, notes = _with_numbers(specs, numbers, info, case)
     supply = _drawn(specs, alternatives, info, case, InputsFrom.INFERRED)
-    return replace(supply, notes=tuple(found.notes))
+    return replace(supply, notes=(*found.notes, *notes))
+
+
+def _with_numbers(
+    specs: tuple[InputSpec, ...], numbers: Mapping[str, float], info: TargetInfo, case: CheckCase
+) -> tuple[tuple[InputSpec, ...], tuple[str, ...]]:
+    """The inputs with the numbers that have a gradient as tensors; and notes on those that the user gave."""
+    given = {spec.name for spec in case.spec.inputs or ()}
+    chosen = {name: value for name, value in numbers.items() if name not in given}
+    return as_tensors(specs, chosen, info) if chosen else specs, note_on_constants(numbers, given)
 
 
 def _of_dtype(specs: tuple[InputSpec, ...], dtype: str) -> tuple[InputSpec, ...]:
