@@ -18,6 +18,7 @@ class Mentions:
     _INDEX = (
         "used as indices",
         "of integer",
+        "integer type",
         "long",
         "int64",
         "integral",
