@@ -59,6 +59,8 @@ UNSURE_INDEX_NAMES = frozenset(("target", "targets", "y_true"))
 MASK_NAMES = frozenset((
     "mask", "attn_mask", "condition", "cond", "keep", "valid", "padding_mask", "key_padding_mask",
 ))  # fmt: skip
+PROBABILITY_NAMES = re.compile(r"(?:\w+_)?(?:targets?|labels?|probs?|probabilities|y_true)|soft_\w+|teacher")
+"""Names of what may be the probabilities of classes that a loss compares its input with."""
 VECTOR_NAMES = frozenset((
     "bias", "b", "gamma", "beta", "running_mean", "running_var", "mean", "var", "std", "v", "vec", "vector",
     "slope", "offset",

@@ -36,6 +36,8 @@ _PARAMETER = re.compile(
 )
 """The last parameter on a line of a signature."""
 _ANNOTATION = re.compile(r"\w+\[\s*[\w.]+\s*,\s*[\"'](?P<axes>[^\"']*)[\"']\s*\]")
+_SKIPPED = re.compile(r"^\s*(?:Returns?|Yields?|Outputs?|Raises)\s*:?\s*$", re.IGNORECASE)
+_SECTION = re.compile(r"^\s*(?:Args|Arguments|Parameters|Params|Inputs?|Shapes?)\s*:?\s*$", re.IGNORECASE)
 _LARGEST = 64
 _FARTHEST = 100
 """A shape belongs to a name at most so many characters before it."""
@@ -63,7 +65,7 @@ def documented_shapes(
     for name, annotation in (annotations or {}).items():
         if (match := _ANNOTATION.search(annotation)) is not None:
             found[name] = tuple(_annotated(axis) for axis in match["axes"].split())
-    for text in (*_texts(source), documentation):
+    for text in texts_of(source, documentation):
         for name, shape in _described(names, text):
             found.setdefault(name, shape)
     return found
@@ -93,6 +95,20 @@ def _value(node: ast.expr, sizes: Mapping[str, int]) -> int | None:
             one, other = _value(left, sizes), _value(right, sizes)
             return None if one is None or other is None else _OPERATIONS[type(op)](one, other)
     return None
+
+
+def texts_of(source: str, documentation: str) -> list[str]:
+    """The docstring in a function's source, its comments and a further text, without what they say of results."""
+    return [_without_results(text) for text in (*_texts(source), documentation)]
+
+
+def _without_results(text: str) -> str:
+    """A docstring without its sections on what is returned and raised."""
+    kept, skips = [], False
+    for line in text.splitlines():
+        skips = _SKIPPED.match(line) is not None or (skips and _SECTION.match(line) is None)
+        kept.append("" if skips else line)
+    return "\n".join(kept)
 
 
 def _texts(source: str) -> Iterator[str]:
@@ -145,6 +161,8 @@ def _shape(group: re.Match[str], before: str, names: Sequence[str]) -> tuple[Axi
     sure = likely or word is not None or _SHAPE_WORD.search(before[-_FARTHEST:]) is not None
     if len(shape) == 1 and not group["comma"] and group["open"] == "(":
         sure = bool(words) and words[0].isupper() and (len(words[0]) <= 2 or sure)
+    if len(shape) == 1 and not words and group["comma"]:
+        sure = sure or (re.search(r"\w[`'\"*]*\s*:\s*$", before) is not None and word is None)
     return shape if sure or (not words and len(shape) > 1) else None
 
 

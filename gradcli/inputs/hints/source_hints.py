@@ -10,8 +10,9 @@ from dataclasses import field
 from typing import Any
 
 from gradcli.frozen import dataclass
-from gradcli.inputs.hints.argument_names import PARAMETER_NAMES
+from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors
 from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes
+from gradcli.inputs.hints.documented_values import Documented, documented_values
 from gradcli.inputs.hints.summed_cotangents import Sum, returned_values, sums_of
 from gradcli.targets import TargetInfo
 
@@ -40,7 +41,8 @@ class SourceHints:
     """Hints read from source; they order the search and never decide it. Empty where there is no source.
 
     `conjugated` says that forward conjugates an argument itself, or takes its imaginary part; `names` are forward's
-    global names, and `documented` the shapes that docstrings and comments give for arguments.
+    global names, `documented` the shapes that docstrings and comments give for arguments, and `values` what they say of
+    the values.
     """
 
     forward: str
@@ -50,6 +52,7 @@ class SourceHints:
     sums: tuple[Sum | None, ...] = ()
     names: Mapping[str, Any] = field(default_factory=dict)
     documented: Mapping[str, tuple[Axis, ...]] = field(default_factory=dict)
+    values: Documented = field(default_factory=Documented)
 
     def sum_of(self, position: int) -> Sum | None:
         """The sum of the cotangent that is a factor of this argument's gradient."""
@@ -270,14 +273,26 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     own = _source(info.forward)
     text = _source(None if info.inner else info.backward)
     annotations = {each.name: each.annotation for each in info.parameters if each.annotation is not None}
+    shapes = documented_shapes(names, own, info.documentation, annotations)
+    needed = [
+        each.name for each in info.parameters if not (each.has_default or excludes_tensors(each.annotation or ""))
+    ]
+    values = documented_values(
+        names, own, info.documentation, only=needed[0] if len(needed) == 1 else None, shapes=shapes
+    )
+    gradients = _gradients(text, len(names))
+    numbers = [
+        n for n, grad in zip(names, gradients, strict=True) if values.types.get(n) == "scalar" and grad is not False
+    ]
     return SourceHints(
         forward=own,
         backward=text,
-        gradients=_gradients(text, len(names)),
+        gradients=gradients,
         conjugated=any(re.search(_CONJUGATED.format(re.escape(name)), own) for name in names),
         sums=sums_of(parsed_text(text), names),
         names=getattr(inspect.unwrap(info.forward), "__globals__", {}) if callable(info.forward) else {},
-        documented=documented_shapes(names, own, info.documentation, annotations),
+        documented={**dict.fromkeys(numbers, ()), **values.shapes, **shapes},
+        values=values,
     )
 
 

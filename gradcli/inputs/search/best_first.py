@@ -26,12 +26,12 @@ from gradcli.inputs.search.choice import (
     BROADCAST,
     DEGENERATE,
     RAISING_BACKWARD,
-    SQUARE,
     Accepted,
     as_documented,
     best_score,
     chosen_among,
     cost_of_narrowing,
+    cost_of_special,
     fitting,
     is_degenerate,
     note_on_sums,
@@ -288,7 +288,7 @@ class BestFirstSearch:
     def _unifier(self, skeleton: Skeleton) -> Unifier:
         return Unifier(
             self._trials, skeleton, square_domain=self._square, axes=self._hints.axes,
-            parts=parts_of(self._hints.forward),
+            parts=parts_of(self._hints.forward), meant=self._hints.values.domains,
         )  # fmt: skip
 
     def _solve(self, unifier: Unifier, skeleton: Skeleton, level: int) -> Solution | Failure:
@@ -340,12 +340,12 @@ class BestFirstSearch:
         total = self._cost(guess.skeleton)
         kinds = [(choice, guess.shapes.get(slot, ())) for slot, choice in enumerate(guess.skeleton) if choice.is_free]
         real = [(choice, shape) for choice, shape in kinds if choice.kind in ("float", "complex")]
-        total += sum(SQUARE for _, shape in real if len(set(shape)) < len(shape))
+        total += cost_of_special(guess, self._trials.slots, self._hints.values)
         total += sum(0.7 for slot in guess.shapes if self._looks_elementwise(guess, slot))
         total += self._broadcast(guess)
         total += sum(0.8 * max(0, choice.rank - real[0][0].rank) for choice, _ in real)
         settled = sum(choice.rank for choice in guess.skeleton if choice.kind == "fixed-tensor")
-        total += 0.7 * max(0, len(solution.state.pinned) - settled) + 0.4 * len(guess.domains)
+        total += 0.7 * max(0, len(solution.state.pinned) - settled)
         return total + DEGENERATE * self._is_degenerate(guess)
 
     def _is_degenerate(self, guess: Guess) -> bool:

@@ -1,5 +1,6 @@
 """The candidates for each argument of forward, with costs: a tensor of some kind and rank, a constant, nothing."""
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import field
@@ -9,6 +10,7 @@ from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints import argument_names
 from gradcli.inputs.hints.argument_names import excludes_tensors, types_named
+from gradcli.inputs.hints.documented_values import CLASSES, MATRICES
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.summed_cotangents import Sum
 from gradcli.targets import Parameter
@@ -30,6 +32,8 @@ STATIC_COST = 4.0
 """Of a tensor for an argument that is declared to be none, as by nondiff_argnums: more than any number."""
 NAMED_INDEX_COST, SURE_INDEX_COST = 0.1, -0.6
 """Of an index input that its name suggests. If backward returns None for it too, it costs less than a float tensor."""
+SAID_BONUS, LABEL_BONUS = 2.0, 0.5
+"""For a tensor that is what documentation says of an argument's values, and for one without a gradient."""
 LOW_RANK_COST = 3.0
 """Of a rank too low for an axis that forward reads, as in x.shape[2]: as much as the strongest hint on a rank."""
 INDEX_COST, MASK_COST, COMPLEX_COST, CONSTANT_COST, NUMBER_TENSOR_COST = 2.2, 2.6, 2.9, 2.4, 4.5
@@ -111,7 +115,7 @@ def slot_for(name: str, parameter: Parameter, position: int, names: Sequence[str
     costs = _Costs()
     word = _word(name)
     gradient = False if parameter.static else hints.gradient_of(position)
-    tensor_offset = _add_constants(costs, word, parameter, gradient, names)
+    tensor_offset = _add_constants(costs, word, parameter, gradient, names, hints.values.types.get(name))
     if parameter.has_default:
         costs.put(0.0, OMITTED)
         tensor_offset = max(tensor_offset, 1.3 if parameter.default is None else 4.0)
@@ -173,11 +177,18 @@ def _may_be_constant(word: str) -> bool:
 
 
 def _add_constants(
-    costs: _Costs, word: str, parameter: Parameter, gradient: bool | None, names: Sequence[str]
-) -> float:
-    """Add the constants that annotation and name suggest; returns what a tensor costs more because of them."""
+    costs: _Costs, word: str, parameter: Parameter, gradient: bool | None, names: Sequence[str],
+    documented: str | None = None,
+) -> float:  # fmt: skip
+    """Add the constants that annotation, documentation and name suggest.
+
+    Returns what a tensor costs more because of them.
+    """
     base = 1.5 if parameter.has_default else 0.0
     annotated = annotated_values(word, parameter.annotation or "")
+    if annotated is None and documented is not None and parameter.annotation is None and gradient is not True:
+        is_tensor = documented == "scalar" and gradient is None
+        annotated = None if is_tensor else annotated_values(word, documented.replace("scalar", "float"))
     if annotated is not None:
         costs.put_values(base, annotated)
         _add_any_constant(costs, 4.0)
@@ -255,7 +266,7 @@ def _add_tensors(
         return
     ranks = dict(LATER_RANK_COSTS if position else FIRST_RANK_COSTS)
     gradient = hints.gradient_of(position)
-    numberlike = word in {
+    numberlike = name in hints.values.types or word in {
         **argument_names.WHOLE_NUMBERS,
         **argument_names.REAL_NUMBERS,
         **argument_names.PERHAPS_NUMBERS,
@@ -274,9 +285,12 @@ def _add_tensors(
         ranks[4] = -0.2
     for rank, bonus in hints.rank_bonuses(name, first=position == 0).items():
         ranks[rank] = ranks.get(rank, 2.0) - bonus
+    said = hints.values.domains.get(name)
+    ranks = {rank: cost - _said_bonus(said, rank) for rank, cost in ranks.items()}
     least = hints.least_rank(name)
-    for rank, cost in ranks.items():
-        costs.put(cost + offset + LOW_RANK_COST * (rank < least), Choice(kind="float", rank=rank))
+    kinds = {"float": 0.0, **({"label": -LABEL_BONUS} if gradient is False and _is_label(word, said) else {})}
+    for (rank, cost), (kind, more) in itertools.product(ranks.items(), kinds.items()):
+        costs.put(cost + more + offset + LOW_RANK_COST * (rank < least), Choice(kind=kind, rank=rank))
     is_table = hints.is_table(name, names)
     index = UNSURE_INDEX_COST if is_table else _index_cost(word, position, annotation)
     named = _index_cost(word, position, annotation) <= NAMED_INDEX_COST
@@ -288,10 +302,13 @@ def _add_tensors(
     # A value that is scattered has a gradient; what JAX calls float0 is the gradient of an index.
     has_gradient = gradient is True and "float0" not in hints.backward
     seems_index = -WITH_GRADIENT_COST if has_gradient else hints.index_bonus(name)
+    seems_index += SAID_BONUS * (said == "indices")
     for rank, cost in (LATER_RANK_COSTS if is_table else INDEX_RANK_COSTS).items():
         low = LOW_RANK_COST * (rank < least) - bonuses.get(rank, 0.0)
         costs.put(cost + index - seems_index + offset + low, Choice(kind="index", rank=rank))
-    mask = _mask_cost(word, position)
+    mask = _mask_cost(word, position) - (SAID_BONUS + MASK_COST - WITH_GRADIENT_COST * has_gradient) * (
+        said == "boolean"
+    )
     for rank, cost in MASK_RANK_COSTS.items():
         costs.put(
             cost + mask - hints.mask_bonus(name) + offset - bonuses.get(rank, 0.0), Choice(kind="mask", rank=rank)
@@ -299,6 +316,17 @@ def _add_tensors(
     for rank in {2, 1, 3, *bonuses}:
         extra = (0.0 if rank == 2 else 0.3) - bonuses.get(rank, 0.0)
         costs.put(COMPLEX_COST + extra - hints.complex_bonus() + offset, Choice(kind="complex", rank=rank))
+
+
+def _said_bonus(said: str | None, rank: int) -> float:
+    """The reduction of the cost of a rank that can have what documentation says of an argument's values."""
+    least = 2 if said in MATRICES else 1
+    return SAID_BONUS if said in MATRICES | CLASSES and rank >= least else 0.0
+
+
+def _is_label(word: str, said: str | None) -> bool:
+    """Whether documentation says of an argument that it is what a loss compares its input with."""
+    return said == "one-hot" or (said == "simplex" and argument_names.PROBABILITY_NAMES.fullmatch(word) is not None)
 
 
 def _index_cost(word: str, position: int, annotation: str) -> float:
@@ -322,8 +350,11 @@ def _mask_cost(word: str, position: int) -> float:
 
 
 def _suggested_kinds(word: str, name: str, position: int, hints: SourceHints, annotation: str) -> frozenset[str]:
+    said = hints.values.domains.get(name)
     kinds = {
-        "index": _index_cost(word, position, annotation) < INDEX_COST or hints.index_bonus(name) > 0,
-        "mask": _mask_cost(word, position) < MASK_COST or hints.mask_bonus(name) > 0,
+        "index": _index_cost(word, position, annotation) < INDEX_COST
+        or hints.index_bonus(name) > 0
+        or said == "indices",
+        "mask": _mask_cost(word, position) < MASK_COST or hints.mask_bonus(name) > 0 or said == "boolean",
     }
     return frozenset(kind for kind, is_suggested in kinds.items() if is_suggested)

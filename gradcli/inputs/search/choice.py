@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints.documented_shapes import Axis
+from gradcli.inputs.hints.documented_values import MATRICES, Documented
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.summed_cotangents import Sum
 from gradcli.inputs.search.candidates import Choice, Slot
@@ -90,6 +91,17 @@ def cost_of_narrowing(guess: Guess) -> float:
     return NARROWED_TO_ONE if any(1 in shape or not shape for shape in guess.shapes.values()) else NARROWED
 
 
+def cost_of_special(guess: Guess, slots: Sequence[Slot], values: Documented) -> float:
+    """What is added for square matrices and for domains, but not for those that documentation names."""
+    said = {slot for slot, domain in guess.domains.items() if values.domains.get(slots[slot].name) == domain[0]}
+    plain = [
+        shape
+        for slot, shape in guess.shapes.items()
+        if guess.skeleton[slot].kind in _FLOATS and not (slot in said and guess.domains[slot][0] in MATRICES)
+    ]
+    return SQUARE * sum(len(set(shape)) < len(shape) for shape in plain) + 0.4 * (len(guess.domains) - len(said))
+
+
 def as_documented(guess: Guess, slots: Sequence[Slot], documented: Mapping[str, tuple[Axis, ...]]) -> list[int]:
     """The tensors that have axes of one entry only where documentation says so."""
     axes = {slot: documented[slots[slot].name] for slot in guess.shapes if slots[slot].name in documented}
@@ -129,8 +141,9 @@ def note_on_sums(specs: Sequence[InputSpec], name: str) -> str:
 
 
 def notes_on(
-    solution: Solution, slots: Sequence[Slot], overruled: Sequence[InputSpec], *, fails: bool = True
-) -> tuple[str, ...]:
+    solution: Solution, slots: Sequence[Slot], overruled: Sequence[InputSpec], *, fails: bool = True,
+    values: Documented | None = None,
+) -> tuple[str, ...]:  # fmt: skip
     """Notes on the chosen inputs: others that forward accepts, and domains that restrict what is checked.
 
     Args:
@@ -138,6 +151,7 @@ def notes_on(
         slots: the arguments.
         overruled: the inputs that would have been chosen but for backward.
         fails: whether backward fails for these; else it returns None for one of them.
+        values: what documentation says of the arguments' values.
     """
     notes = []
     if overruled:
@@ -152,7 +166,9 @@ def notes_on(
         if domain != "normal" and not is_state(slots[index].name):
             bounds = "".join(f", {key}={value:g}" for key, value in parameters)
             because = "forward rejected normally distributed numbers"
-            if domain in ("spd", "triangular", "diagonally-dominant"):
+            if values is not None and values.domains.get(slots[index].name) == domain:
+                because = "its documentation says so"
+            elif domain in ("spd", "triangular", "diagonally-dominant"):
                 because = (
                     f"forward calls an operation for matrices of this domain, or {because.removeprefix('forward ')}"
                 )

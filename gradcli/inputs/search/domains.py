@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gradcli.inputs.hints.argument_names import limits_iterations
+from gradcli.inputs.hints.argument_names import PROBABILITY_NAMES, limits_iterations
 from gradcli.inputs.hints.source_hints import SourceHints, parsed_text
 from gradcli.inputs.search.candidates import Choice
 from gradcli.inputs.search.trials import DomainChoice, Guess, Shape, Trials
@@ -36,7 +36,6 @@ ORDERED = ((LOWER, UPPER), (BELOW_ONE, ABOVE_ONE))
 """Domains of two inputs of which one is below the other: the lower one of either sign, then both positive."""
 _MIXED = ((UNIT, POSITIVE), (POSITIVE, WITHIN_ONE), (SPD, POSITIVE), (POSITIVE, UNIT))
 SIMPLEX: DomainChoice = ("simplex", ())
-_PROBABILITIES = re.compile(r"(?:\w+_)?(?:targets?|labels?|probs?|probabilities|y_true)|soft_\w+|teacher")
 _NORMALISED = re.compile(r"softmax|logsumexp")
 _LAST_AXIS = re.compile(r"(?:softmax|logsumexp)\([^()]*-1")
 OTHER_AXIS = re.compile(r"(?:softmax|logsumexp)\([^()]*(?:, ?|=)(?:0|(?:\w+\.)?(?:dim|axis))\s*[,)]")
@@ -114,7 +113,7 @@ def with_probabilities(
         return guess
     for slot, choice in enumerate(guess.skeleton):
         name = trials.slots[slot].name
-        if slot == floats[0] or choice.kind not in ("float", "index") or not _PROBABILITIES.fullmatch(name.lower()):
+        if slot == floats[0] or choice.kind not in ("float", "index") or not PROBABILITY_NAMES.fullmatch(name.lower()):
             continue
         if (
             hints.index_bonus(name)

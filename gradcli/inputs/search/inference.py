@@ -90,12 +90,13 @@ def infer(
                 else alternatives_of(trials, hints, solution.guess, search.runs_backward, search.attempted)
             )
             others = (search.square, *others) if search.square else others
+            notes = notes_on(solution, slots, search.overruled, fails=search.backward_fails, values=hints.values)
             late = () if budget.ran_late is None else (budget.ran_late,)
             return Inference(
                 specs=specs,
                 tries=budget.count,
                 seconds=time.perf_counter() - began,
-                notes=(*notes_on(solution, slots, search.overruled, fails=search.backward_fails), *search.notes, *late),
+                notes=(*notes, *search.notes, *late),
                 alternatives=tuple(other for other in others if other != specs),
                 is_degenerate=search.is_degenerate,
             )

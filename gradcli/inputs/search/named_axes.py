@@ -1,6 +1,6 @@
 """Which axes are equal, and which ones documentation or an einsum gives one name."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import final
 
 from gradcli.frozen import dataclass
@@ -50,11 +50,20 @@ class NamedAxes:
     """The names of the axes of one skeleton."""
 
     def __init__(
-        self, axes: Mapping[str, tuple[Axis, ...]], slots: Sequence[Slot], skeleton: Skeleton, places: Sequence[Place]
-    ) -> None:
-        """The names that `axes` gives for arguments of as many axes; `places` are all axes of the skeleton."""
+        self, axes: Mapping[str, tuple[Axis, ...]], slots: Sequence[Slot], skeleton: Skeleton, places: Sequence[Place],
+        square: Collection[str] = (),
+    ) -> None:  # fmt: skip
+        """The names that `axes` gives for arguments of as many axes; `places` are all axes of the skeleton.
+
+        Arguments in `square` are square matrices.
+        """
         self._places = tuple(places)
         self._names: dict[Place, Axis] = {}
+        self._square = [
+            (index - 1, index)
+            for index, (slot, axis) in enumerate(places)
+            if slots[slot].name in square and skeleton[slot].kind == "float" and 1 <= axis == skeleton[slot].rank - 1
+        ]
         for slot, axis in places:
             named = axes.get(slots[slot].name, ())
             if len(named) == skeleton[slot].rank:
@@ -82,6 +91,8 @@ class NamedAxes:
             if place in self._names:
                 same = first.setdefault(self._names[place], index)
                 state = state.with_equal(state.partition[same], state.partition[index])
+        for one, other in self._square:
+            state = state.with_equal(state.partition[one], state.partition[other])
         for axis, index in first.items():
             size = axis if isinstance(axis, int) else self._numbers.get(axis)
             if size is not None and state.partition[index] not in dict(state.pinned):
@@ -98,9 +109,28 @@ class NamedAxes:
         places = {name: state.partition[first[name]] for name in names_in(axis) if name in first}
         unused = iter([size for size in SIZES if size not in sizes.values()])
         others = {name: next(unused, 2) for name in names_in(axis) if name not in places}
-        size = size_of(axis, {**others, **self._numbers, **{name: sizes[place] for name, place in places.items()}})
-        if size is None or state.partition[index] in dict(state.pinned):
+        pinned = dict(state.pinned)
+        known = {**others, **self._numbers, **{name: sizes[place] for name, place in places.items()}}
+        size = size_of(axis, known)
+        if state.partition[index] in pinned:
+            return state
+        free = [name for name, place in places.items() if place not in pinned and name not in self._numbers]
+        if free and (size in (None, 1) or not _is_exact(axis, known)):
+            taken = {each for place, each in sizes.items() if place not in (places[free[0]], state.partition[index])}
+            for other in (each for each in sorted(SIZES) if each not in taken):
+                larger = size_of(axis, {**known, free[0]: other})
+                if larger is not None and larger > 1 and _is_exact(axis, {**known, free[0]: other}):
+                    sizes, size = {**sizes, places[free[0]]: other}, larger
+                    break
+        if size is None:
             return state
         for place in places.values():
             state = state.with_size(place, sizes[place])
         return state.with_size(state.partition[index], size)
+
+
+def _is_exact(axis: str, sizes: Mapping[str, int]) -> bool:
+    """Whether an axis that is a quotient, such as `D // 2`, has no remainder; others such as `L // 2 + 1` may."""
+    name, _, number = axis.partition("//")
+    size, divisor = sizes.get(name.strip()), size_of(number.strip(), sizes) if number else None
+    return size is None or divisor is None or size % divisor == 0

@@ -14,6 +14,7 @@ from typing import final
 
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints.documented_shapes import Axis
+from gradcli.inputs.hints.documented_values import CLASSES, MATRICES
 from gradcli.inputs.hints.equal_parts import alike, multiples, unpacked_parts
 from gradcli.inputs.search.candidates import Skeleton
 from gradcli.inputs.search.domains import POSITIVE, domain_choices
@@ -64,6 +65,7 @@ class Unifier:
     def __init__(
         self, trials: Trials, skeleton: Skeleton, *, square_domain: DomainChoice | None = None,
         axes: Mapping[str, tuple[Axis, ...]] | None = None, parts: Sequence[int] = (),
+        meant: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self._trials = trials
         self._parts = tuple(parts)
@@ -76,7 +78,13 @@ class Unifier:
         for slot, choice in enumerate(skeleton):
             if choice.is_tensor:
                 self._add(slot, choice.rank)
-        self._named = NamedAxes(axes or {}, trials.slots, skeleton, self._axes)
+        self._meant = {
+            slot: meant[trials.slots[slot].name]
+            for slot, choice in enumerate(skeleton)
+            if meant and choice.kind in ("float", "label") and trials.slots[slot].name in meant
+        }
+        square = [trials.slots[slot].name for slot, domain in self._meant.items() if domain in MATRICES]
+        self._named = NamedAxes(axes or {}, trials.slots, skeleton, self._axes, square)
 
     def _add(self, slot: int, rank: int) -> None:
         shape = self._trials.slots[slot].fixed_shape
@@ -221,8 +229,12 @@ class Unifier:
         if sum(math.prod(shape) for shape in shapes.values()) > MAX_ELEMENTS:
             return None
         refused = self._trials.refuses_normal
-        guess = Guess(skeleton=self._skeleton, shapes=shapes, domains=self._first_domains(shapes))
+        meant = self._meant_domains(shapes)
+        guess = Guess(skeleton=self._skeleton, shapes=shapes, domains={**self._first_domains(shapes), **meant})
         failure = self._trials.judge(guess)
+        if failure is not None and meant and _may_be_of_values(failure):  # documentation may be wrong
+            guess = replace(guess, domains=self._first_domains(shapes))
+            failure = self._trials.judge(guess)
         if self._trials.refuses_normal != refused:  # seen just now: the same sizes once more
             guess = replace(guess, domains=self._first_domains(shapes))
             failure = self._trials.judge(guess)
@@ -259,12 +271,27 @@ class Unifier:
             if self._skeleton[slot].kind == "float" and len(shape) >= 2 and shape[-1] == shape[-2]
         }
 
+    def _meant_domains(self, shapes: Mapping[int, Shape]) -> dict[int, DomainChoice]:
+        """The domains that documentation gives, of the tensors whose shapes can have them."""
+        found: dict[int, DomainChoice] = {}
+        for slot, domain in self._meant.items():
+            shape = shapes[slot]
+            is_square = len(shape) >= 2 and shape[-1] == shape[-2] >= 2
+            has_classes = bool(shape) and shape[-1] >= 2
+            if (is_square or domain not in MATRICES) and (has_classes or domain not in CLASSES):
+                found[slot] = (domain, ())
+        return found
+
     def _other_domains(self, state: State, failure: Failure, *, thorough: bool) -> Solution | None:
         if failure.error is not None and isinstance(failure.error, TypeError | NameError | AttributeError):
             return None
         shapes = self.shapes(state)
         free = [slot for slot, choice in enumerate(self._skeleton) if choice.kind == "float"]
-        for domains in domain_choices(free, shapes, thorough=thorough):
+        meant = self._meant_domains(shapes)
+        others = [slot for slot in free if slot not in meant]
+        beside = domain_choices(others, shapes, thorough=thorough) if meant and others else ()
+        whole = domain_choices(free, shapes, thorough=thorough)
+        for domains in itertools.chain(({**meant, **each} for each in beside), whole):
             if self._trials.exhausted:
                 return None
             guess = Guess(skeleton=self._skeleton, shapes=shapes, domains=domains)
@@ -339,3 +366,8 @@ class Unifier:
         if self._ranks[one[0]] - one[1] == self._ranks[other[0]] - other[1]:
             return 0.5
         return 0.6 if one[1] == other[1] else 0.8
+
+
+def _may_be_of_values(failure: Failure) -> bool:
+    """Whether other values may help: forward ran to its end, or its error is about values."""
+    return failure.non_finite or failure.progress >= 1.5 or complains_of_values(failure.message)

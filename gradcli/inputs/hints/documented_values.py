@@ -1,0 +1,254 @@
+"""What docstrings and comments say about the values of arguments, such as `A: a symmetric positive definite matrix`.
+
+A word counts only for the argument in whose description it stands: in the first noun phrase there, or in a phrase of
+its own as in `the kernel, which must be positive`. What stands behind a "not" counts for nothing.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+
+from gradcli.frozen import dataclass
+from gradcli.inputs.hints.documented_shapes import Axis, texts_of
+
+MATRICES = frozenset(("spd", "triangular", "orthogonal"))
+"""The domains of square matrices."""
+CLASSES = frozenset(("one-hot", "simplex"))
+"""The domains of what has a last axis of classes."""
+_ENTRIES = frozenset(("positive", "unit"))
+"""The domains of single entries: a text about branches says `x if x is positive` too, so these need more."""
+_DOMAINS: Mapping[str, re.Pattern[str]] = {
+    name: re.compile(pattern, re.IGNORECASE)
+    for name, pattern in (
+        (
+            "spd",
+            r"positive[- ](?:semi-?\s?)?definite|\b(?:PSD|SPD)\b|covariance matri|\bsymmetric(?:\s+\w+){0,2}\s+matri"
+            r"|\bsymmetric\s*$",
+        ),
+        ("triangular", r"lower[- ]triangular"),
+        ("orthogonal", r"\borthogonal(?=\s*$|\s+(?:\w+\s+)?(?:matri|basis|frame|tensor))|\borthonormal"),
+        ("one-hot", r"\bone[- ]?hot"),
+        ("unit", r"@unit"),
+        ("simplex", r"\bprobabilities\b|\bprobability (?:distribution|simplex|vector)|\bcategorical distribution|@sum"),
+        ("boolean", r"\bbool(?:ean)?s?\b|\bbooltensor\b"),
+        ("indices", r"\bindices\b|\bintegers?\b|\bint(?:32|64)?\b|\blongtensor\b|\bclass labels\b"),
+        ("positive", r"\bpositive\b|\bnon-?\s?negative\b|@positive"),
+    )
+}
+_NEGATION = re.compile(r"(?:\bnot\b|n't\b|\bcannot\b|\bnever\b|\bneither\b|\bwithout\b)(?:(?!\bbut\b)[^.;()\[])*", re.I)
+_DENIED = re.compile(r"(?:\b(?:non|skew|anti|un\w+|log|no|or|negative|upper|true|false)[-\s]*)$", re.I)
+_CONTRASTS = re.compile(
+    r"[-\s]*(?:or\b(?! zero)|and negative|/|(?:samples?|pairs?|examples?|class(?:es)?|instances?|embeddings?|anchors?"
+    r"|keys?|logits?|scores?|infinity|sides?|directions?|parts?|labels?|features?|views?|items?)\b)",
+    re.I,
+)
+_NEGATIVE = re.compile(r"(?<!non)(?<!non-)(?<!non )\bnegative\b", re.I)
+_REPLACED = tuple(
+    (re.compile(pattern, re.IGNORECASE), text)
+    for pattern, text in (
+        (r"(?:\bin|\bwithin|∈)\s*(?:the\s+)?(?:\w+\s+)?[(\[]\s*0(?:\.0?)?\s*,\s*1(?:\.0?)?\s*[)\]]", " @unit "),
+        (r"\bbetween\s+(?:0|zero)\s+and\s+(?:1|one)\b", " @unit "),
+        (r"\b(?:sum(?:s|ming)?|add(?:s|ing)?(?: up)?) to (?:one|1)\b", " @sum "),
+        (r">=?\s*0(?![.\d]*[1-9])", " @positive "),
+        (r"\b(tensors?|arrays?|vectors?|matri(?:x|ces)|batch(?:es)?|stacks?) of\b", r"\1"),
+        (r"\bi\.e\.|\be\.g\.", " "),
+    )
+)
+_BREAK = re.compile(
+    r"(?P<mark>[,.;:()\[\]]|\Z)|\b(?:whose|which|that|with|must|should|shall|is|are|be|being|assumed|containing|holding"
+    r"|has|have|needs?|to)\b",
+    re.I,
+)
+_PREPOSITION = re.compile(
+    r"\b(?:of|for|at|in|from|by|on|where|when|if|unless|whether|while|into|over|under|per|than|using|used|so|along"
+    r"|between|before|after|as|against|within|multiplying|scaling|weighting)\b",
+    re.I,
+)
+_FILLERS = (
+    r"\s*(?:(?:and|all|each|its|entries|elements|values?|numbers?|rows|columns|an?|the|real|square|float|array|tensor"
+    r"|vector|matrix|matrices|assumed|batch|batched|strictly|dtype|type|optional|both|always|\d+-?[dD]|@unit)\s+)*"
+)
+_AFTER = re.compile(r"\s*(?:(?:real|only|floats?|numbers?|values?|entries|scalars?|tensors?|vectors?|arrays?)\s*)*")
+_NUMBER = re.compile(
+    _FILLERS + r"(?:(?P<scalar>(?:\w+\s+)?scalar)|(?:\w+\s+){0,3}?coefficient|(?:positive\s+|non-?negative\s+)?"
+    r"(?:float|(?P<whole>int|integer)|(?P<flag>bool|boolean)|number))(?:\s+(?:value|number|scalar|factor|flag|tensor))?\s*",
+    re.I,
+)
+_AXES = re.compile(
+    r"tensor|array|matri|vector|batch|\bmasks?\b|\bmaps?\b|images?|\bshape|labels|\blists?\b|indices", re.I
+)
+_LAST = re.compile(
+    r"\blast (?:dimension|axis|dim)\s+(?:(?:is|has|of|must|be|a|size|length|equals?|=)\s+)*"
+    r"(?P<size>two|three|four|\d+)\b",
+    re.I,
+)
+_SIZES = {"two": 2, "three": 3, "four": 4}
+_QUOTES = r"[`'\"*]*"
+_CONDITION = re.compile(r"\b(?:if|when|whenever|unless|while|until|where|for|once)\s+(?:the\s+|an?\s+)?[`'\"*]*$", re.I)
+_OF = r"\b(?:of|for|takes)\s+(?:(?:an?|the|some|real|square|batch(?:es)? of)\s+)*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Documented:
+    """What documentation says of arguments, by name.
+
+    `domains` are names of domains; `types` are "float", "int", "bool" or "scalar" for what is a single number; `shapes`
+    are those of which a text gives the last axis alone.
+    """
+
+    domains: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[Axis, ...]] = field(default_factory=dict)
+
+
+def documented_values(
+    names: Sequence[str],
+    source: str,
+    documentation: str = "",
+    *,
+    only: str | None = None,
+    shapes: Mapping[str, tuple[Axis, ...]] | None = None,
+) -> Documented:
+    """What is said about the values of arguments; the first that is found of each.
+
+    Args:
+        names: the arguments.
+        source: of forward, of which docstring and comments are read.
+        documentation: a further text, such as the class's docstring.
+        only: the argument that forward cannot do without, if there is one such: `root of an orthogonal matrix` is about
+            it.
+        shapes: those that are documented: an argument that has axes is no number.
+    """
+    domains: dict[str, str] = {}
+    types: dict[str, str] = {}
+    lasts: dict[str, tuple[Axis, ...]] = {}
+    texts = texts_of(source, documentation)
+    for text in texts:
+        for name, description, is_stated in _descriptions(names, text):
+            has_axes = bool((shapes or {}).get(name)) or _AXES.search(f"{name} {description}") is not None
+            said = _said(description, is_stated=is_stated)
+            kind = _type_of(description)
+            if kind is not None and (not has_axes or (kind == "scalar" and not (shapes or {}).get(name))):
+                types.setdefault(name, kind)
+            if said is not None and (has_axes or said not in ("boolean", "indices")):
+                domains.setdefault(name, said)
+            if (last := _LAST.search(description)) is not None:
+                lasts.setdefault(name, ("...", _SIZES.get(last["size"].lower()) or int(last["size"])))
+    for text in texts:
+        for name, domain in _in_prose(names, text, only):
+            domains.setdefault(name, domain)
+    return Documented(domains=domains, types=types, shapes=lasts)
+
+
+def _descriptions(names: Sequence[str], text: str) -> Iterator[tuple[str, str, bool]]:
+    """The arguments that a text describes, each with its description, and whether that has a colon or a "must"."""
+    if not names:
+        return
+    one = rf"{_QUOTES}(?<![\w.])(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?!\w){_QUOTES}"
+    several = rf"(?P<names>{one}(?:\s*(?:,|and|&|/)\s*{one})*)"
+    head = re.compile(
+        rf"(?:^[ \t]*(?:[-*][ \t]+)?(?::(?:param|type)\s+(?:[\w.]+\s+)?)?)?{several}\s*"
+        rf"(?:(?P<type>\([^()]*\))?\s*:(?![:=])|(?=(?P<verb>is|are|must|should|has to|have to|needs? to)\s))",
+        re.MULTILINE,
+    )
+    heads = list(head.finditer(text))
+    for match, following in itertools.zip_longest(heads, heads[1:]):
+        line = text[text.rfind("\n", 0, match.start("names")) + 1 :]
+        begins = text[: match.start("names")].rpartition("\n")[2].strip(" \t-*:").split(" ")[0] in ("", "param", "type")
+        indent = len(line) - len(line.lstrip()) if begins else -1
+        end = len(text) if following is None else following.start()
+        body = _body(text[match.end() : end], indent)
+        before = text[max(0, match.start("names") - 40) : match.start("names")]
+        is_stated = (
+            match["verb"] is None or re.match(r"\s*(?:(?:is|are) assumed|must|should|ha|need)", body) is not None
+        )
+        if (
+            match["verb"] is not None
+            and _CONDITION.search(before) is not None
+            and not before.rstrip(" `").endswith("where")
+        ):
+            continue
+        for name in names:
+            if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", match["names"]):
+                yield name, f"{match['type'] or ''} {body}", is_stated
+
+
+def _body(text: str, indent: int) -> str:
+    """The lines of a description: to a blank one, or one that is not indented more than the name at its begin."""
+    first, *others = re.split(r"->|→|\breturns?\b", text, maxsplit=1, flags=re.IGNORECASE)[0].split("\n")
+    kept = [first]
+    for line in others:
+        if not line.strip() or len(line) - len(line.lstrip()) <= indent:
+            break
+        kept.append(line.strip())
+    return " ".join(kept)
+
+
+def _clauses(description: str) -> list[tuple[str, bool]]:
+    """The phrases of a description up to their first preposition, and whether each is followed by a mark."""
+    for pattern, text in _REPLACED:
+        description = pattern.sub(text, description)
+    description = _NEGATION.sub(" ", description)
+    found, start = [], 0
+    for match in _BREAK.finditer(description):
+        phrase = description[start : match.start()]
+        start = match.end()
+        cut = _PREPOSITION.search(phrase)
+        kept = phrase if cut is None else phrase[: cut.start()]
+        if phrase.strip():
+            found.append((kept.strip(), match["mark"] is not None and cut is None))
+    return found
+
+
+def _said(description: str, *, is_stated: bool) -> str | None:
+    """The domain that a description names; None where it names none."""
+    clauses = _clauses(description)
+    for domain, pattern in _DOMAINS.items():
+        if domain in _ENTRIES and (not is_stated or _NEGATIVE.search(description) is not None):
+            continue
+        for number, (clause, is_whole) in enumerate(clauses):
+            match = pattern.search(clause)
+            if match is None or _DENIED.search(clause[: match.start()]) or _CONTRASTS.match(clause, match.end()):
+                continue
+            is_own = re.fullmatch(_FILLERS, clause[: match.start()], re.IGNORECASE) is not None
+            is_all = is_whole and _AFTER.fullmatch(clause, match.end()) is not None
+            if (is_own and (domain not in _ENTRIES or is_all)) or number == 0:
+                return domain
+    return None
+
+
+def _type_of(description: str) -> str | None:
+    """The type of a single number that a description names at its begin; None where it names none."""
+    if re.search(r"\bnumber of\b", description, re.IGNORECASE):
+        return None
+    for clause, _ in _clauses(description)[:2]:
+        match = _NUMBER.fullmatch(re.sub(r"\s*@\w+", "", clause))
+        if match is not None:
+            return next((kind for kind, each in _GROUPS if match[each] is not None), "float")
+    return None
+
+
+_NOUNS = frozenset(("matrix", "tensor", "vector", "array", "targets"))
+_GROUPS = (("scalar", "scalar"), ("int", "whole"), ("bool", "flag"))
+
+
+def _in_prose(names: Sequence[str], text: str, only: str | None) -> Iterator[tuple[str, str]]:
+    """The domains of what a sentence names: `for a symmetric positive definite A`, `root of an orthogonal matrix`."""
+    for domain in (*sorted(MATRICES), *sorted(CLASSES)):
+        for match in _DOMAINS[domain].finditer(text):
+            sentence = re.split(r"\.\s|;|\n\s*\n", text[: match.start()])[-1]
+            if _DENIED.search(sentence) or _NEGATION.search(sentence):
+                continue
+            following = re.match(
+                rf"(?:\w*\s+(?:matri\w+|tensors?|vectors?|arrays?|targets?))?\s+(?P<names>{_QUOTES}\w+(?:{_QUOTES}(?:,|\s+and)"
+                rf"\s+{_QUOTES}\w+)*)",
+                text[match.end() :],
+            )
+            owners = [] if following is None else re.findall(r"\w+", following["names"])
+            named = [name for name in owners if name in names]
+            is_named = bool(owners) and owners[0] in named and owners[0] not in _NOUNS
+            if is_named and (owners[0] != "a" or len(named) > 1):
+                yield from ((name, domain) for name in named)
+            elif only is not None and re.search(rf"{_OF}(?:\w+\s+)?$", sentence, re.IGNORECASE):
+                yield only, domain
