@@ -252,9 +252,15 @@ class Trials:
         return Argument(name=slot.name, value=spec.value, is_tensor=False, keyword=slot.parameter.keyword_only)
 
     def _matters_elsewhere(self, guess: Guess, index: int) -> bool:
-        """Whether an argument matters at other values of single numbers: below a negative limit, no other does."""
-        numbers = [slot for slot, shape in guess.shapes.items() if not shape and slot != index]
-        if not numbers or self.budget.is_slow:
+        """Whether an argument matters at other values of single numbers and of masks.
+
+        Below a negative limit, no other does; nor does a softmax of the one entry that a mask leaves.
+        """
+        masks = {slot for slot, choice in enumerate(guess.skeleton) if choice.kind == "mask"}
+        if (
+            not any(slot != index and (not shape or slot in masks) for slot, shape in guess.shapes.items())
+            or self.budget.is_slow
+        ):
             return False
         bases = {sample: self.run(guess, sample) for sample in NUMBER_SAMPLES}
         return any(base.ok and self._matters(guess, index, base, sample) for sample, base in bases.items())
