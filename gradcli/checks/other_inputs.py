@@ -59,9 +59,9 @@ class OtherInputsCheck(Check):
     name = "other-inputs"
     optional = True
     sentence = (
-        "the gradients are right also at larger, smaller and negative inputs, at special values (such as 0 and 1) "
-        "and where entries are equal; a wrong gradient there is a failure if gradcli drew the inputs, and only a "
-        "note if you gave their values"
+        "the gradients are right also at larger, smaller and negative inputs, at special values (such as 0 and 1), "
+        "between the constants of the source, and where entries are equal; a wrong gradient there is a failure if "
+        "gradcli drew the inputs, and only a note if you gave their values"
     )
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
