@@ -48,7 +48,7 @@ class TorchFramework(Framework):
         return isinstance(value, self.namespace.Tensor)
 
     def to_array(self, tensor: Any) -> NDArray[Any]:
-        """A copy on the CPU; bfloat16 becomes float32, complex32 becomes complex64, sparse becomes dense.
+        """A copy on the CPU; bfloat16 and float8 become float32, complex32 becomes complex64, sparse becomes dense.
 
         PyTorch forbids for good that memory is resized once NumPy has seen it, so that NumPy sees a copy only.
         """
@@ -89,7 +89,7 @@ class TorchFramework(Framework):
         return found
 
     def _resolved(self, plain: Any) -> Any:
-        """What NumPy has no form for, in one that it has: lazy conjugates, negatives and zeros, sparse, half."""
+        """What NumPy has no form for, in one that it has: lazy conjugates, negatives and zeros, sparse, bfloat16."""
         import torch
 
         plain = plain.resolve_conj().resolve_neg()
@@ -97,7 +97,7 @@ class TorchFramework(Framework):
             plain = plain.to_dense()
         if plain._is_zerotensor():
             plain = torch.zeros(plain.shape, dtype=plain.dtype)
-        if plain.dtype is torch.bfloat16:
+        if plain.is_floating_point() and plain.dtype not in (torch.float16, torch.float32, torch.float64):
             plain = plain.float()
         if plain.dtype is torch.complex32:
             plain = plain.to(torch.complex64)

@@ -73,6 +73,28 @@ def test_a_mistake_in_the_lower_precision_alone_is_named(dtype):
     assert {f.kind.value for f in case.findings} == {"low-precision"}
 
 
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_tensors_saved_in_eight_bits_are_looked_at(dtype):
+    def scaled(factor):
+        class Scaled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, w):
+                ctx.save_for_backward(x.to(dtype), w)
+                return x * w
+
+            @staticmethod
+            def backward(ctx, g):
+                x, w = ctx.saved_tensors
+                return factor * g * w, g * x.to(g.dtype)
+
+        return Scaled
+
+    x, w = torch.tensor([0.5, -1.0, 2.0]), torch.tensor([0.7, 1.3, -0.4])
+    for factor, verdict in ((1, Verdict.PASSED), (1.01, Verdict.FAILED)):
+        inputs = (x.double().requires_grad_(), w.double())
+        assert gradcli.check(scaled(factor), inputs, order=1, shrink=False).verdict is verdict
+
+
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_the_callers_own_tensor_keeps_its_precision(name):
     x = torch.randn(3, 4).to(LOW[name]).requires_grad_()
