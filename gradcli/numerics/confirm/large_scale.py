@@ -31,8 +31,8 @@ TWO_SLOPES = (
 )
 
 BELOW_THE_STOP = (
-    "accepted as zero: the iteration in forward stops early, and large changes of this input change the outputs by no "
-    "more than that does (below {0:.0e} of their magnitude)"
+    "accepted as zero: even large changes of this input change the outputs by less than {0:.0e} of their magnitude, "
+    "and stopping the iteration in forward early explains that much"
 )
 
 
