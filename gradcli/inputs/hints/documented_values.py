@@ -118,7 +118,7 @@ def documented_values(
         documentation: a further text, such as the class's docstring.
         only: the argument that forward cannot do without, if there is one such: `root of an orthogonal matrix` is about
             it.
-        shapes: those that are documented: an argument that has axes is no number.
+        shapes: the documented shapes. An argument with axes is not taken for a single number.
     """
     domains: dict[str, str] = {}
     types: dict[str, str] = {}
