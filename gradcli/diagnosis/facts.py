@@ -26,7 +26,8 @@ DIRECTIONS = 3
 REAL_ROWS = (0, 1)
 """The cotangents without an imaginary part: for them a wrong conjugate shows as the conjugate of the right gradient."""
 _MARGIN = 3.0
-_RELATIVE = 1e-7
+ROUNDING = 1e-7
+"""A relative error that rounding may have caused in a gradient."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,8 +180,15 @@ class Facts:
         """
         return self.judged(place, candidate, rows=rows) is True
 
-    def judged(self, place: int, candidate: Sequence[Gradient], *, rows: Sequence[int] | None = None) -> bool | None:
-        """The result of `explains`; None if no slope is known accurately enough."""
+    def judged(
+        self,
+        place: int,
+        candidate: Sequence[Gradient],
+        *,
+        rows: Sequence[int] | None = None,
+        relative: float = ROUNDING,
+    ) -> bool | None:
+        """The result of `explains`; None if no slope is known accurately enough. `relative` errors are allowed."""
         chosen = range(len(candidate)) if rows is None else rows
         block = self.subject.domain.blocks[place]
         arrays = [c for c in (candidate[row] for row in chosen) if c is not None]
@@ -196,6 +204,7 @@ class Facts:
                 s.values[list(chosen)],
                 s.bounds[list(chosen)],
                 _size(flat, s.direction[where]),
+                relative,
             )
             for s in self.slopes(place)
         ]
@@ -349,10 +358,12 @@ def _real_parts(subject: Subject) -> FloatArray:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _close(predicted: FloatArray, values: FloatArray, bounds: FloatArray, size: FloatArray) -> bool | None:
+def _close(
+    predicted: FloatArray, values: FloatArray, bounds: FloatArray, size: FloatArray, relative: float
+) -> bool | None:
     """Whether predictions lie within the slopes' bounds; None if the bounds are too wide to decide."""
     reference = np.maximum(size, np.abs(values))
     usable = bounds <= 1e-3 * np.max(reference, initial=0.0)
     error = np.abs(predicted - values)
-    inside = error <= _MARGIN * bounds + _RELATIVE * reference
+    inside = error <= _MARGIN * bounds + relative * reference
     return bool(inside[usable].all()) if usable.any() else None

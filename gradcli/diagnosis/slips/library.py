@@ -135,7 +135,7 @@ class _Shortest:
             if len(self._found) >= self._most and rows.costs[number] + _LEAST > self._found[self._most - 1].cost:
                 return
             form = rows.spelled(int(number))
-            for cost, text in _spelt(float(coefficient), self._place.names.numbers):
+            for cost, text in _spelt(float(coefficient), self._place.names):
                 whole = cost + self._cost(form, role) + (0.6 if coefficient < 0 else 0.0)
                 insort(self._found, _Hit(whole, role, form, float(coefficient), text), key=_rank)
             del self._found[_KEPT * self._most :]
@@ -161,23 +161,34 @@ def _borrows(place: Place, form: Form) -> bool:
     return bool(place.names.borrowed) and not place.names.borrowed.isdisjoint(re.findall(r"\w+", form.text))
 
 
-def _spelt(c: float, numbers: Sequence[tuple[str, float]]) -> Iterator[tuple[float, str]]:
-    """A coefficient as text: a fraction, a known number, or else its digits; empty for 1."""
+def _spelt(c: float, names: Names) -> Iterator[tuple[float, str]]:
+    """A coefficient as text: a fraction, a multiple of a known number or size, or else its digits; 1 is empty.
+
+    A fraction comes first: it is told only if it is right for other numbers and sizes, too.
+    """
     size = abs(c)
     near = Fraction(size).limit_denominator(24)
     if near and abs(size - near) <= _NEAR * size and near.numerator <= 1000:
-        yield (0.0 if near == 1 else 0.8 + 0.1 * near.denominator, "" if near == 1 else str(near))
+        plain = 0.0 if near == 1 else 0.8 + 0.1 * near.denominator
+        yield (plain, "" if near == 1 else str(near))
+        if near != 1:
+            yield from ((plain + cost, text) for cost, text in _multiples(size, (*names.numbers, *names.sizes)))
         return
-    for text, value in numbers:
+    yield from _multiples(size, (*names.numbers, *names.sizes))
+    yield (_UGLY, f"{size:.10g}")
+
+
+def _multiples(c: float, known: Sequence[tuple[str, float]]) -> Iterator[tuple[float, str]]:
+    """A coefficient as a small fraction times a known number, its square or the inverse of one of these."""
+    for text, value in known:
         for power, words in ((1, "{}"), (-1, "1/{}"), (2, "{} ** 2"), (-2, "1/{} ** 2")):
             if value in (0.0, 1.0, -1.0):
                 continue
-            part = Fraction(size / abs(value) ** power).limit_denominator(4)
-            if part and part.numerator <= 4 and abs(size - part * abs(value) ** power) <= _NEAR * size:
+            part = Fraction(c / abs(value) ** power).limit_denominator(4)
+            if part and part.numerator <= 4 and abs(c - part * abs(value) ** power) <= _NEAR * c:
                 times_ = "" if part == 1 else f"{part.numerator} * " if part.denominator == 1 else f"({part}) * "
                 sign = "-" if value < 0 and abs(power) == 1 else ""
                 yield (1.5 + (part != 1) + abs(power), times_ + sign + words.format(text))
-    yield (_UGLY, f"{size:.10g}")
 
 
 def _slip(place: Place, hit: _Hit) -> Slip | None:

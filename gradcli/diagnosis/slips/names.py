@@ -1,7 +1,8 @@
 """What an expression at a place of backward may be made of: tensors and numbers known there, and forward's."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +11,10 @@ import numpy as np
 from gradcli.diagnosis.slips.bench import Bench
 from gradcli.diagnosis.slips.forms import Form, distinct
 from gradcli.diagnosis.slips.hooks import array_of, writes
+from gradcli.edits.expressions import size_factors
 from gradcli.edits.flow import carrying, names_in
-from gradcli.edits.scope import scope_of
+from gradcli.edits.idiom import Idiom
+from gradcli.edits.scope import Scope, scope_of
 from gradcli.edits.source import Definition
 from gradcli.frozen import dataclass
 
@@ -19,6 +22,8 @@ _MOST = 2000
 """Tensors with more entries are not used in forms."""
 _MOST_TRIED, _MOST_COMPUTED = 60, 24
 """At most so many expressions of forward and backward are evaluated, and so many of these are used in forms."""
+_ALIKE = 3
+"""Expressions of one size that are tried: at other sizes of the inputs they differ."""
 _NO_VALUES = ("save_for_backward", "save_for_forward", "mark_dirty", "mark_non_differentiable", "apply")
 
 
@@ -27,12 +32,13 @@ class Names:
     """The forms of single names: `plain` ones and those that carry grad_output; and the `numbers` known by name.
 
     `borrowed` are names of forward's that backward does not have; `computed` are expressions of either function in the
-    names that backward has.
+    names that backward has; `sizes` are numbers of entries and lengths of axes, as expressions.
     """
 
     plain: tuple[Form, ...]
     carriers: tuple[Form, ...]
     numbers: tuple[tuple[str, float], ...]
+    sizes: tuple[tuple[str, float], ...]
     borrowed: frozenset[str]
     computed: tuple[Form, ...] = ()
 
@@ -42,6 +48,7 @@ def names_at(
     benches: Sequence[Bench],
     definition: Definition,
     framework: Any,
+    idiom: Idiom,
     borrowed_from: Sequence[str],
     computed: Sequence[tuple[ast.expr, Sequence[Any]]],
 ) -> Names:
@@ -79,9 +86,21 @@ def names_at(
         plain=tuple(known),
         carriers=tuple(distinct(carriers)),
         numbers=tuple(numbers),
+        sizes=tuple(_sizes(scopes[0], idiom)),
         borrowed=frozenset(f.text for f in borrowed if f in known),
         computed=tuple(more[:_MOST_COMPUTED]),
     )
+
+
+def _sizes(scope: Scope, idiom: Idiom) -> Iterator[tuple[str, float]]:
+    """The sizes of tensors as expressions, the shortest first: of those that are equal here, the first few."""
+    seen: Counter[float] = Counter()
+    for _, node in sorted(size_factors(scope, idiom), key=lambda found: found[0]):
+        text = ast.unparse(node)
+        size = float(_value(text, scope.values) or 0)
+        seen[size] += 1
+        if size > 1 and seen[size] <= _ALIKE:
+            yield text, size
 
 
 def _cost(node: ast.expr) -> float:

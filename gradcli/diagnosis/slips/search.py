@@ -12,9 +12,10 @@ from typing import Any, final
 
 import numpy as np
 
-from gradcli.diagnosis.facts import Facts
+from gradcli.diagnosis.facts import ROUNDING, Facts
 from gradcli.diagnosis.slips.bench import Bench, summed_down
 from gradcli.diagnosis.slips.conditions import Conditions
+from gradcli.diagnosis.slips.elsewhere import at_other_numbers, at_other_sizes, at_other_values, far_away
 from gradcli.diagnosis.slips.hooks import Hooks, hooked, places_in, running
 from gradcli.diagnosis.slips.slip import Slip
 from gradcli.diagnosis.slips.standing import steers
@@ -34,6 +35,9 @@ _SECONDS = 7.5
 """Half of the time for naming, so that the rules after the search have the other half if backward is slow."""
 _ENOUGH = 3
 """Equations that a form with one free coefficient needs; an input with fewer entries is tried at several points."""
+_SPOILT = 1e-3
+"""A relative error that is no rounding error even where terms cancel, as in a softmax of large numbers."""
+_Codes = Mapping[FunctionType, CodeType]
 
 
 @final
@@ -51,7 +55,8 @@ class SlipSearch:
         self._others: list[Facts] | None = None
         self._cotangents: set[str] = set()
         self._tried: _Prepared | None = None
-        self._returned: dict[int, tuple[bool, ...]] = {}
+        self._far: list[tuple[Facts, bool]] | None = None
+        self._returned: dict[int, Sequence[Sequence[Gradient]]] = {}
 
     @property
     def draft(self) -> Draft | None:
@@ -147,12 +152,7 @@ class SlipSearch:
 
     def _elsewhere(self) -> list[Facts]:
         if self._others is None:
-            facts, blocks = self._facts, self._facts.subject.domain.blocks
-            made = [facts.elsewhere, facts.rearranged(0), facts.rearranged(2), facts.with_defaults()]
-            if all(block.entries == 1 for block in blocks):  # a single number also far away, where a branch may differ
-                values = [facts.subject.arguments[p].value for p in facts.subject.active]
-                made.append(facts.at([0.3 * value for value in values]))
-            self._others = [facts for facts in made if facts is not None]
+            self._others = at_other_values(self._facts)
             if self._whole is not None:
                 self._others.append(self._whole.bound_anew())
         return self._others
@@ -166,21 +166,44 @@ class SlipSearch:
         confirmed = 0
         with running(tried.codes if edited is None else edited):
             for facts, here in whole:
-                with _putting(slip, tried.hooks, tried.ahead if edited is None else None, facts):
-                    rows = [facts.returned_for(cotangent) for cotangent in facts.cotangents]
-                if _untracked(rows[0], facts) != self._before(facts, tried):
+                rows = _corrected_rows(slip, edited, tried, facts)
+                if _untracked(rows[0], facts) != _untracked(self._before(facts, tried)[0], facts):
                     return False
                 judgements = [_judged(facts, place, rows) for place in slip.fixes]
                 if False in judgements or (here and True not in judgements):
                     return False
                 confirmed += True in judgements
-        return confirmed > 1 or len(whole) == 1
+            if confirmed < 2 and len(whole) > 1:
+                return False
+            return not any(self._is_disproved(slip, edited, tried, *further) for further in self._further())
 
-    def _before(self, facts: Facts, tried: "_Prepared") -> tuple[bool, ...]:
-        """For each input that needs no gradient, whether backward returns one: an edit must not change that."""
+    def _is_disproved(
+        self, slip: Slip, edited: _Codes | None, tried: "_Prepared", facts: Facts, is_meant: bool
+    ) -> bool:
+        """Whether a corrected gradient is wrong at further inputs: such as backward is meant for, or was right at.
+
+        Where the output does not depend on an input, as where all of it is clamped, that says nothing.
+        """
+        rows = _corrected_rows(slip, edited, tried, facts)
+        return any(
+            facts.is_felt(place)
+            and _judged(facts, place, rows, _SPOILT) is False
+            and ((is_meant and _fit(facts, place, rows)) or _judged(facts, place, self._before(facts, tried)) is True)
+            for place in slip.fixes
+        )
+
+    def _further(self) -> list[tuple[Facts, bool]]:
+        """Further inputs, and whether a right backward is right there; else only what it was right before counts."""
+        if self._far is None:
+            meant = (at_other_numbers(self._facts), at_other_sizes(self._facts))
+            self._far = [*far_away(self._facts), *((facts, True) for facts in meant if facts is not None)]
+        return self._far
+
+    def _before(self, facts: Facts, tried: "_Prepared") -> Sequence[Sequence[Gradient]]:
+        """What backward returns as it is, for each cotangent."""
         if id(facts) not in self._returned:
             with running(tried.codes):
-                self._returned[id(facts)] = _untracked(facts.returned_for(facts.cotangents[0]), facts)
+                self._returned[id(facts)] = [facts.returned_for(cotangent) for cotangent in facts.cotangents]
         return self._returned[id(facts)]
 
 
@@ -216,16 +239,32 @@ class _putting:  # noqa: N801 - used as a function
             self._context.__exit__(None, None, None)
 
 
+def _corrected_rows(slip: Slip, edited: _Codes | None, tried: _Prepared, facts: Facts) -> Sequence[Sequence[Gradient]]:
+    """What backward returns with a slip corrected, for each cotangent; `edited` code, if any, runs already."""
+    with _putting(slip, tried.hooks, tried.ahead if edited is None else None, facts):
+        return [facts.returned_for(cotangent) for cotangent in facts.cotangents]
+
+
+def _fit(facts: Facts, place: int, rows: Sequence[Sequence[Gradient]]) -> bool:
+    """Whether the gradients of an active input have its shape, or one that is summed down to it.
+
+    Where they have not, backward is not written for the sizes of these inputs.
+    """
+    position, shape = facts.subject.active[place], facts.subject.domain.blocks[place].shape
+    found = [row[position] if position < len(row) else None for row in rows]
+    return all(g is not None and summed_down(g, shape).shape == shape for g in found)
+
+
 def _untracked(row: Sequence[Gradient], facts: Facts) -> tuple[bool, ...]:
     """For each input that needs no gradient whether one is returned for it."""
     return tuple(value is not None for position, value in enumerate(row) if position not in facts.subject.active)
 
 
-def _judged(facts: Facts, place: int, rows: Sequence[Sequence[Gradient]]) -> bool | None:
+def _judged(facts: Facts, place: int, rows: Sequence[Sequence[Gradient]], relative: float = ROUNDING) -> bool | None:
     position = facts.subject.active[place]
     shape = facts.subject.domain.blocks[place].shape
     gradients = [row[position] if position < len(row) else None for row in rows]
-    return facts.judged(place, [None if g is None else summed_down(g, shape) for g in gradients])
+    return facts.judged(place, [None if g is None else summed_down(g, shape) for g in gradients], relative=relative)
 
 
 def _position(node: ast.expr) -> tuple[int, int, int, int]:

@@ -318,7 +318,7 @@ class Trial:
             number=number,
             node=self._places[number],
             influence=influence,
-            names=names_at(number, self._benches, node, self._framework, beside, self._computed(number)),
+            names=names_at(number, self._benches, node, self._framework, self._idiom, beside, self._computed(number)),
             carries=bool(names_in(self._places[number]) & self._carried),
             inner=is_scaled_above(self._draft, self._places[number]),
         )

@@ -9,7 +9,6 @@ from gradcli.backends.base import Subject
 from gradcli.cases import Argument, InputsFrom
 from gradcli.diagnosis.code.excerpt import excerpt_for
 from gradcli.diagnosis.naming import name_findings
-from gradcli.diagnosis.slips.wording import CORRECTED
 from gradcli.inputs.shrinking import as_code
 from gradcli.results import CheckResult, Evidence, Finding
 from gradcli.runner.outcome.convergence import unconverged_note
@@ -67,14 +66,9 @@ def explained(
         if excuse is None and is_inferred and not watchdog.is_slow:
             excuse = positive_note(result, case, subject, findings[0], evidence, arguments)
     if excuse is not None:
-        here = tuple(replace(f, message=f.message.replace(CORRECTED, _CORRECTED_HERE)) for f in findings)
-        result = replace(result, notes=(excuse, *result.notes), findings=here)
+        result = replace(result, notes=(excuse, *result.notes))
     result = replace(result, smallest=tuple(as_code(arguments)))
     return result if failures is None else _saved(result, case, arguments, findings[0], failures)
-
-
-_CORRECTED_HERE = f"{CORRECTED} at these inputs, but may be wrong where it is right now"
-"""Where the gradient is right on a domain that the user may have meant."""
 
 
 def _relative(finding: Finding) -> Finding:

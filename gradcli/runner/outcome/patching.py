@@ -1,9 +1,12 @@
 """A failed case with a patch: the correction that came with its name, put to the whole check."""
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 
+from gradcli.diagnosis.slips.wording import CORRECTED
 from gradcli.edits.draft import drafts_for
+from gradcli.findings import FindingKind
 from gradcli.patches import Patch
 from gradcli.results import CheckResult
 from gradcli.runner.arguments.prepare import Prepared
@@ -17,12 +20,15 @@ PATCHING_SECONDS = 5.0
 _CHECKS = 4
 """Checks in a proof: at the case's own inputs, and at three sets of other sizes."""
 _LEAST_SECONDS = 0.5
+_STILL_WRONG = f"{CORRECTED} at these inputs, but other checks still find it wrong"
 
 
 def with_patch(
     result: CheckResult, ready: Prepared, target: object, watchdog: Watchdog, check: CaseCheck
 ) -> CheckResult:
     """The result with a patch, where a correction passes the whole check in `PATCHING_SECONDS` of processor time.
+
+    Where the gradient is wrong at other inputs with the correction in place, the finding says so.
 
     Nothing is tried in a check that is itself a proof, nor for a target that is meant to fail, of which calls do not
     return, or whose forward, by the quickest of its calls, takes so long that a proof would not come to its end.
@@ -38,7 +44,9 @@ def with_patch(
     limit = TimeLimit(PATCHING_SECONDS, clock=left)
     for draft, text in itertools.product(drafts, texts):
         made = draft.at(text)
-        proof = None if made is None else proof_of(ready, target, made.codes, check=check, limit=limit)
+        failed: list[CheckResult] = []
+        proof = None if made is None else proof_of(ready, target, made.codes, check=check, limit=limit, failed=failed)
+        result = _qualified(result, text, failed)
         known = proof is not None and (proof.sizes_tried or not brings_sizes(ready, draft.file.text, text))
         if made is None or proof is None or not known:
             continue
@@ -47,3 +55,20 @@ def with_patch(
             patch = Patch(file=draft.file.path, before=draft.file.text, after=text, proven=proof.sentences)
             return replace(result, patch=patch)
     return result
+
+
+def _qualified(result: CheckResult, text: str, failed: Sequence[CheckResult]) -> CheckResult:
+    """The result with a sentence on a correction that says so if checks that it failed found the same gradient wrong.
+
+    A wrong shape there does not count: backward need not be written for inputs of other sizes.
+    """
+    wrong = {
+        f.input for each in failed for f in each.findings if f.order == 1 and f.kind is not FindingKind.WRONG_SHAPE
+    }
+    findings = tuple(
+        replace(f, message=f.message.replace(CORRECTED, _STILL_WRONG, 1))
+        if f.corrected == text and f.input in wrong and _STILL_WRONG not in f.message
+        else f
+        for f in result.findings
+    )
+    return replace(result, findings=findings)

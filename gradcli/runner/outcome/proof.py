@@ -49,12 +49,16 @@ def proof_of(
     *,
     check: CaseCheck,
     limit: TimeLimit | None = None,
+    failed: list[CheckResult] | None = None,
 ) -> Proof | None:
-    """The proof of new code for some of the target's functions; None where the check does not pass within the limit."""
+    """The proof of new code for some of the target's functions; None where the check does not pass within the limit.
+
+    The checks that the new code fails are added to `failed`.
+    """
     if limit is not None:
         settings = replace(ready.case.settings, budget=max(_LEAST_SECONDS, limit.clock_left))
         ready = replace(ready, case=replace(ready.case, settings=settings))
-    proof = _proof(ready, target, codes, check, limit)
+    proof = _proof(ready, target, codes, check, limit, [] if failed is None else failed)
     return None if limit is not None and limit.is_over else proof
 
 
@@ -64,18 +68,24 @@ def _proof(
     codes: Mapping[FunctionType, CodeType],
     check: CaseCheck,
     limit: TimeLimit | None,
+    failed: list[CheckResult],
 ) -> Proof | None:
+    def noted(target: object, case: CheckCase, **options: Any) -> CheckResult:
+        result = check(target, case, **options)
+        failed.extend([result] if result.verdict is Verdict.FAILED else [])
+        return result
+
     with running(codes):
-        own = _checked(check, ready, rebuilt(ready, target, codes), None)
+        own = _checked(noted, ready, rebuilt(ready, target, codes), None)
         if own is None or own.verdict is not Verdict.PASSED:
             return None
         if own.resolution is not None and own.resolution > USUAL_RESOLUTION:
             return None
         if ready.supply.source is InputsFrom.INFERRED:
-            there = _inferred_anew(check, ready, rebuilt(ready, target, codes))
+            there = _inferred_anew(noted, ready, rebuilt(ready, target, codes))
             if there is None or there.verdict is Verdict.FAILED:
                 return None
-        elsewhere = _elsewhere(ready, target, codes, check, limit)
+        elsewhere = _elsewhere(ready, target, codes, noted, limit)
         if elsewhere is None:
             return None
         modes = {text: _checked(check, ready, rebuilt(ready, target, codes), each) for text, each in other_modes(ready)}

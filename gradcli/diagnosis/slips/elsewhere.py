@@ -1,0 +1,106 @@
+"""Other inputs at which a correction of backward has to be right as well: other values, numbers and sizes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.cases import Argument
+from gradcli.diagnosis.facts import Facts
+from gradcli.errors import UserCodeError
+
+_BEYOND = (3.0, -3.0)
+"""Factors of the inputs: to 3 and 6, where clamps and piecewise functions often change, and to the other signs. A
+gradient that is wrong on one side of a threshold has corrections that only hold on that side."""
+_SMALLER = 0.75
+"""Factor of float arguments: within what half to twice a number would be, and no probability or decay leaves [0, 1]."""
+_LONGER = 2
+"""Added to each size, so that odd sizes, such as those of kernels, stay odd."""
+_ELEMENTWISE = (None, "normal", "uniform", "positive", "unit", "open-interval", "literal", "npz")
+"""Domains that longer inputs made of the same entries belong to, too."""
+_MOST = 10_000
+"""Entries of inputs that are made longer; larger ones have sizes that no small number in backward is equal to."""
+
+
+def at_other_values(facts: Facts) -> list[Facts]:
+    """The facts near by, with the entries exchanged, and with forward's defaults; where forward accepts them.
+
+    A single number is also moved further, where another branch may be taken.
+    """
+    made = [facts.elsewhere, facts.rearranged(0), facts.rearranged(2), facts.with_defaults()]
+    if all(block.entries == 1 for block in facts.subject.domain.blocks):
+        made.append(facts.at([0.3 * value for value in _values(facts)]))
+    return [each for each in made if each is not None]
+
+
+def far_away(facts: Facts) -> Iterator[tuple[Facts, bool]]:
+    """The facts at inputs of three times the size, with the same signs and with the opposite ones.
+
+    The flag says whether the inputs might as well have been these: gradcli drew them from normal numbers. Others may
+    lie outside of what forward is meant for.
+    """
+    own = [facts.subject.arguments[position] for position in facts.subject.active]
+    is_drawn = all(a.domain == "normal" and not a.fixed for a in own)
+    for factor in _BEYOND:
+        there = facts.at([np.asarray(factor * a.value, a.value.dtype) for a in own])
+        if there is not None:
+            yield there.bound_anew(), is_drawn
+
+
+def at_other_numbers(facts: Facts) -> Facts | None:
+    """The facts with other values of float arguments; None if there are none, or forward rejects these."""
+    arguments = [
+        replace(a, value=_SMALLER * a.value) if not a.is_tensor and isinstance(a.value, float) else a
+        for a in facts.subject.arguments
+    ]
+    if all(a is b for a, b in zip(arguments, facts.subject.arguments, strict=True)):
+        return None
+    there = facts.at(_values(facts), arguments)
+    return None if there is None else there.bound_anew()
+
+
+def at_other_sizes(facts: Facts) -> Facts | None:
+    """The facts at inputs with longer axes, made of the same entries; equal sizes stay equal, and 1 stays 1.
+
+    None for indices and other inputs whose entries depend on sizes or on one another, and where forward refuses these.
+    """
+    subject = facts.subject
+    tensors = [a for a in subject.arguments if a.is_tensor]
+    if subject.domain.size > _MOST or any(not _may_grow(a) for a in tensors):
+        return None
+    generator = np.random.default_rng(47)
+    arguments = tuple(replace(a, value=_longer(a.value, generator)) if a.is_tensor else a for a in subject.arguments)
+    if all(a.shape == b.shape for a, b in zip(arguments, subject.arguments, strict=True) if a.is_tensor):
+        return None
+    try:
+        there = subject.rebind(arguments)
+    except UserCodeError:  # inputs that gradcli chose, which forward need not accept
+        return None
+    same = there.active == subject.active and there.output_numbers == subject.output_numbers
+    return facts.over(there).bound_anew() if same else None
+
+
+def _may_grow(argument: Argument) -> bool:
+    is_index = argument.value.dtype.kind in "iu"
+    return argument.sparsity is None and not is_index and argument.domain in _ELEMENTWISE
+
+
+def _longer(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
+    """The array with each axis repeated to its new size and permuted, every number between two of the old ones."""
+    shape = tuple(n + _LONGER if n > 1 else n for n in value.shape)
+    one, other = (_spread(value, shape, generator) for _ in range(2))
+    if value.dtype.kind == "b":
+        return one
+    return np.asarray(one + generator.random(shape) * (other - one), dtype=value.dtype)
+
+
+def _spread(value: NDArray[Any], shape: Sequence[int], generator: np.random.Generator) -> NDArray[Any]:
+    for axis, n in enumerate(shape):
+        value = np.take(value, generator.permutation(np.arange(n) % value.shape[axis]), axis)
+    return value
+
+
+def _values(facts: Facts) -> list[NDArray[Any]]:
+    return [facts.subject.arguments[position].value for position in facts.subject.active]

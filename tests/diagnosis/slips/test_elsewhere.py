@@ -1,0 +1,121 @@
+"""A correction is told only if it is right at other numbers, sizes and values, too."""
+
+import pytest
+
+import gradcli
+from gradcli.verdict import Verdict
+
+FRAMEWORKS = ("gradcli.engine", "torch")
+HEADER = "import {framework} as torch\nfrom {framework}.autograd import Function\n\n"
+SIZES = (
+    HEADER
+    + """
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return (x.tanh() * w).mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g * w * (1 - x.tanh() ** 2), g * x.tanh() / x.numel()
+"""
+)
+NUMBERS = (
+    HEADER
+    + """
+class Step(Function):
+    @staticmethod
+    def forward(ctx, angle, speed, dt: float = 0.5):
+        half = speed - 0.5 * dt * torch.sin(angle)
+        ctx.save_for_backward(angle)
+        ctx.dt = dt
+        return angle + dt * half
+
+    @staticmethod
+    def backward(ctx, g):
+        angle, = ctx.saved_tensors
+        return g - 0.25 * ctx.dt * torch.cos(angle) * g, g * ctx.dt, None
+"""
+)
+VALUES = (
+    HEADER
+    + """
+class Clipped(Function):
+    @staticmethod
+    def forward(ctx, x, alpha):
+        ctx.save_for_backward(x, alpha)
+        return torch.minimum(x.clamp(min=0), alpha)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, alpha = ctx.saved_tensors
+        above = (x >= alpha).double()
+        return g * (1 - above) * (x > 0).double(), (g * above).sum().reshape(alpha.shape)
+"""
+)
+GATE = (
+    HEADER
+    + """
+class Gate(Function):
+    @staticmethod
+    def forward(ctx, x, update, gate):
+        s = torch.sigmoid(gate)
+        ctx.save_for_backward(x, update, gate)
+        return x + s * (update - x)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, update, gate = ctx.saved_tensors
+        s = torch.sigmoid(gate)
+        to_x = g * (1 - s)
+        to_update = None
+        if ctx.needs_input_grad[1]:
+            to_update = g.mul_(s)
+        return to_x, to_update, g * (update - x) * s * (1 - s)
+"""
+)
+
+
+@pytest.fixture(params=FRAMEWORKS)
+def failed(request, tmp_path):
+    """The failed case of a Function."""
+    if request.param == "torch":
+        pytest.importorskip("torch")
+
+    def case(text: str, name: str):
+        file = tmp_path / "written.py"
+        file.write_text(text.format(framework=request.param))
+        (case,) = gradcli.check(f"{file}:{name}", order=1).cases
+        assert case.verdict is Verdict.FAILED
+        return case
+
+    return case
+
+
+def test_a_factor_that_depends_on_a_size_is_corrected_with_the_size(failed):
+    patch = failed(SIZES, "Mean").patch
+    assert patch is not None
+    assert "numel()" in patch.after.replace("x.tanh() / x.numel()", "")
+    assert "12" not in patch.after
+
+
+def test_a_term_that_depends_on_a_number_is_told_with_the_number(failed):
+    (finding,) = failed(NUMBERS, "Step").findings
+    assert "ctx.dt" in finding.message
+    assert "with this corrected, the returned gradient is right" in finding.message
+
+
+def test_a_correction_that_spoils_the_gradient_at_other_values_is_not_told(failed):
+    case = failed(VALUES, "Clipped")
+    assert [finding.input for finding in case.findings] == ["alpha"]
+    assert "with this corrected" not in case.findings[0].message
+    assert case.patch is None
+
+
+def test_a_correction_that_other_checks_refute_says_so(failed):
+    case = failed(GATE, "Gate")
+    (message,) = [finding.message for finding in case.findings if finding.input == "gate"]
+    assert "with this corrected, the returned gradient is right at these inputs, but other checks still" in message
+    assert case.patch is None
