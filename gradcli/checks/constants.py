@@ -19,6 +19,7 @@ from gradcli.checks.other_points.numbers import (
     sets_accuracy,
     values_to_try,
 )
+from gradcli.checks.other_points.sizes_of_numbers import LongerAxis, axes_for
 from gradcli.checks.variants import variant
 from gradcli.errors import UserCodeError
 from gradcli.results import Evidence
@@ -70,11 +71,49 @@ class ConstantsCheck(Check):
         found = list(variant(self, situation, other, label, None, refusals=refusals))
         wrong = [e for e in found if e.verdict is Verdict.FAILED]
         excuse = _excuse(situation.subject, other, argument) if wrong else None
+        longer = self._axis_for(situation, other, argument) if wrong and excuse is None else None
+        if longer is not None:
+            axis = longer.named(other.arguments)
+            excuse = f"it is right if the length of {axis} changes by {longer.more:+d} as well"
+            yield from self._others_with(situation, longer, argument)
         if excuse is None:
             yield from found
             return
         names = " and ".join(dict.fromkeys(str(e.input) for e in wrong))
         yield self.passed(f"the gradient of {names} is wrong {label}; not counted as a failure, because {excuse}")
+
+    def _axis_for(self, situation: Situation, other: Subject, argument: Argument) -> LongerAxis | None:
+        """The axis with which the gradient is right where it changes with the number, which forward need not ask for.
+
+        A band of 3 diagonals is stored in 3 columns, and forward may run with another number of either.
+        """
+        value = next(a.value for a in other.arguments if a.name == argument.name)
+        for longer in axes_for(other.arguments, argument, value):
+            found = self._with_axis(situation, longer, other.arguments, "")
+            if found and not any(e.verdict is Verdict.FAILED or e.reference is None for e in found):
+                return longer
+        return None
+
+    def _others_with(self, situation: Situation, longer: LongerAxis, argument: Argument) -> Iterator[Evidence]:
+        """Failures where another whole number changes with the axis, which the gradient has to be right for as well."""
+        given = with_defaults(situation.subject)
+        for position, each in enumerate(given):
+            if type(each.value) is int and each.name != argument.name and values_to_try(each, given):
+                value = each.value + longer.more
+                label = (
+                    f"{_label({position: value}, given)} and {longer.more:+d} in the length of {longer.named(given)}"
+                )
+                changed = [*given[:position], replace(each, value=value), *given[position + 1 :]]
+                found = self._with_axis(situation, longer, changed, label)
+                yield from (e for e in found if e.verdict is Verdict.FAILED)
+
+    def _with_axis(
+        self, situation: Situation, longer: LongerAxis, arguments: Sequence[Argument], label: str
+    ) -> list[Evidence]:
+        """The evidence at arguments with a longer axis; none where forward refuses them."""
+        both = _accepted(situation.subject, longer.of(arguments))
+        fits = both is not None and both.active == situation.subject.active
+        return list(variant(self, situation, both, label, None)) if both is not None and fits else []
 
 
 def _changes(position: int, given: Sequence[Argument]) -> Iterator[dict[int, Any]]:

@@ -64,6 +64,8 @@ class Facts:
         self._slopes: dict[int, tuple[Slope, ...]] = {}
         self._entry_slopes: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
         self._tables: dict[int, Table | None] = {}
+        self.origin: Facts | None = None
+        """The facts at the case's own inputs, where these are others at which the gradient turned out to be wrong."""
         self.searches: dict[str, Any] = {}
         """What searches keep at these facts between calls, each under its own name."""
 

@@ -127,6 +127,8 @@ def _gradients(failed: Sequence[Evidence], subject: Subject, seed: int, correcti
             own = [e for e in group if e.input == name]
             mismatch = own[0].mismatch
             here = _facts_at(facts, mismatch, seed)
+            if witness is not subject and witness.active == subject.active:
+                here.origin = Facts(subject, seed)
             finding = name_gradient(here, name, mismatch, own)
             if finding is None:
                 continue

@@ -121,7 +121,7 @@ def other_values(value: float) -> tuple[Any, ...]:
         return {0: (3, 2), 1: (2, 3), -1: (-2,)}.get(value) or (value + 1, value - 1)
     if value == 0:
         return (0.375, 2.5)
-    scaled = (value * _LARGER, value * _SMALLER)
+    scaled = (value * _SMALLER, value * _LARGER)  # a shorter time or step makes a discretisation more accurate
     return tuple(v for v in scaled if math.isfinite(v) and v != value and v not in _NEUTRAL)
 
 

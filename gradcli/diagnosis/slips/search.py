@@ -195,7 +195,8 @@ class SlipSearch:
     def _further(self) -> list[tuple[Facts, bool]]:
         """Further inputs, and whether a right backward is right there; else only what it was right before counts."""
         if self._far is None:
-            meant = (at_other_numbers(self._facts), at_other_sizes(self._facts))
+            origin = None if self._facts.origin is None else self._facts.origin.bound_anew()
+            meant = (origin, at_other_numbers(self._facts), at_other_sizes(self._facts))
             self._far = [*far_away(self._facts), *((facts, True) for facts in meant if facts is not None)]
         return self._far
 

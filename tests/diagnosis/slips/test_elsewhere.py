@@ -76,6 +76,22 @@ class Gate(Function):
         return to_x, to_update, g * (update - x) * s * (1 - s)
 """
 )
+POWER = (
+    HEADER
+    + """
+class Power(Function):
+    @staticmethod
+    def forward(ctx, x, n: int = 3):
+        ctx.save_for_backward(x)
+        ctx.n = n
+        return x**n
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return g * 3 * x**2, None
+"""
+)
 
 
 @pytest.fixture(params=FRAMEWORKS)
@@ -119,3 +135,10 @@ def test_a_correction_that_other_checks_refute_says_so(failed):
     (message,) = [finding.message for finding in case.findings if finding.input == "gate"]
     assert "with this corrected, the returned gradient is right at these inputs, but other checks still" in message
     assert case.patch is None
+
+
+def test_a_correction_that_is_wrong_at_the_inputs_of_the_case_is_not_told(failed):
+    """`4/3 * x` is missing for n=4, and would be wrong for the n=3 at which the gradient is right."""
+    (finding,) = failed(POWER, "Power").findings
+    assert "n=4" in finding.message
+    assert "with this corrected" not in finding.message

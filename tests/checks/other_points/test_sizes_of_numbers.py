@@ -1,0 +1,63 @@
+"""Whole numbers that have to change together with the length of an axis."""
+
+import importlib
+
+import pytest
+
+import gradcli
+from gradcli.verdict import Verdict
+
+SOURCE = """
+import {framework} as torch
+from {framework}.autograd import Function
+
+
+def transposed(band, below):
+    rows, width = band.shape
+    made = torch.zeros_like(band)
+    for k in range(width):
+        for i in range(max(0, below - k), min(rows, rows + below - k)):
+            made[i, k] = band[i + k - below, width - 1 - k]
+    return made
+
+
+class Transpose(Function):
+    '''The transpose of a band matrix: `above` and `below` diagonals, and the middle one, a column each.'''
+
+    @staticmethod
+    def forward(ctx, band, above, below):
+        ctx.above, ctx.below = above, below
+        return transposed(band, below)
+
+    @staticmethod
+    def backward(ctx, g):
+        return transposed(g, {above}), None, None
+
+"""
+
+
+@pytest.fixture(params=("gradcli.engine", "torch"))
+def checked(request, tmp_path):
+    framework = pytest.importorskip("torch") if request.param == "torch" else importlib.import_module(request.param)
+
+    def check(name: str, *numbers: int, shapes: tuple[tuple[int, ...], ...], above: str = "ctx.above"):
+        file = tmp_path / "bands.py"
+        file.write_text(SOURCE.format(framework=request.param, above=above))
+        framework.manual_seed(0)
+        tensors = tuple(framework.randn(*s, dtype=framework.float64, requires_grad=True) for s in shapes)
+        return gradcli.check(f"{file}:{name}", (*tensors, *numbers), order=1).cases[0]
+
+    return check
+
+
+@pytest.mark.parametrize("numbers", [(1, 2), (2, 1)])
+def test_numbers_of_diagonals_go_with_the_columns(checked, numbers):
+    case = checked("Transpose", *numbers, shapes=((5, 4),))
+    assert case.verdict is Verdict.PASSED, case.findings
+    assert any("it is right if the length of axis 1 of band changes by +1 as well" in note for note in case.notes)
+
+
+def test_a_number_written_into_backward_is_found_where_the_columns_go_with_it(checked):
+    case = checked("Transpose", 2, 1, shapes=((5, 4),), above="2")
+    assert case.verdict is Verdict.FAILED
+    assert "with above=3 (given: 2) and +1 in the length of axis 1 of band" in case.findings[0].message
