@@ -143,6 +143,11 @@ def complains_of_rank(error: BaseException | None) -> bool:
     )
 
 
+def asks_for_integers(message: str) -> bool:
+    """Whether a tensor of whole numbers was wanted in place of one of floats, so that other sizes do not help."""
+    return re.search(r"used as indices|(?:of|must be|require[sd]?) integer|integer type", message) is not None
+
+
 def complains_of_broadcast(message: str) -> bool:
     """Whether two shapes did not fit element by element; a failed unpacking counts parts, which are elementwise too."""
     return re.search(r"size of tensor a|broadcast|incompatible shapes|values to unpack", message) is not None

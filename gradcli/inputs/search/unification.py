@@ -20,6 +20,7 @@ from gradcli.inputs.search.candidates import Skeleton
 from gradcli.inputs.search.domains import POSITIVE, domain_choices
 from gradcli.inputs.search.error_messages import (
     aligned_sizes,
+    asks_for_integers,
     complains_of_broadcast,
     complains_of_order,
     complains_of_rank,
@@ -33,7 +34,7 @@ PINNED_SIZES = (4, 2, 6, 3, 8, 12, 9, 1)
 _DEPTH_COST, _PROGRESS_GAIN, _MAX_QUEUE = 0.12, 5.0, 400
 _IDLE_TRIES = 8
 """A tensor that has changed no output for so many sets of sizes will hardly do so for another; nor will one have an
-axis that it lacked."""
+axis that it lacked, or become one of whole numbers."""
 _LACKING = -1
 _WIDER = 3
 """So many numbers of classes are tried where a tensor changes no output."""
@@ -163,7 +164,8 @@ class Unifier:
                 continue
             if best is None or outcome.progress > best[0].progress:
                 best = (outcome, state)
-            useless = _LACKING if complains_of_rank(outcome.error) else outcome.idle
+            wrong_kind = complains_of_rank(outcome.error) or asks_for_integers(outcome.message)
+            useless = _LACKING if wrong_kind else outcome.idle
             idle[useless] += 1
             if useless is not None and idle[useless] > _IDLE_TRIES:
                 break
@@ -178,8 +180,9 @@ class Unifier:
             outcome = self._try(alike)
             if isinstance(outcome, Solution):
                 return outcome
-        # An argument that changes no output changes none in another domain either.
-        may_help = best[0].idle is None and best[0].progress >= self._trials_best_progress()
+        # An argument that changes no output changes none in another domain either, and no float is a whole number.
+        cannot_help = best[0].idle is not None or asks_for_integers(best[0].message)
+        may_help = not cannot_help and best[0].progress >= self._trials_best_progress()
         solution = self._other_domains(best[1], best[0], thorough=True) if may_help else None
         return solution or Unsolved(failure=best[0])
 
