@@ -11,11 +11,12 @@ from gradcli.cases import CheckSpec, Expectation
 from gradcli.patches import FixResult
 from gradcli.runner.arguments.prepare import prepared
 from gradcli.runner.case import check_object
-from gradcli.runner.outcome.proof import proof_of
+from gradcli.runner.outcome.proof import proof_of, tells_sizes
 from gradcli.runner.planning.plan import plan
 from gradcli.settings import Settings
 from gradcli.spec.resolve import resolve
 from gradcli.verdict import Verdict
+from gradcli.watchdog.limit import TimeLimit
 
 CASES = {s.name: s for s in specimens()}
 LINES = {
@@ -153,6 +154,17 @@ def test_a_write_into_grad_output_is_made_on_a_copy(tmp_path):
     forward = "ctx.save_for_backward(x)\nreturn x.clamp(min=0)"
     backward = "(x,) = ctx.saved_tensors\ng[x < 0] = 0\nreturn g"
     assert added(outcome(function(forward, backward), "Own", tmp_path)) == ["g = g.clone()"]
+
+
+def test_sizes_count_as_unproven_once_the_time_for_a_proof_is_over(tmp_path):
+    (tmp_path / "keeps.py").write_text(KEEPS.replace("* 2 * x", "* 2 * x / x.numel()"))
+    target = f"{tmp_path / 'keeps.py'}:Mean"
+    (case,) = plan([CheckSpec(target=target)], Settings())
+    found = resolve(target).object
+    ready = prepared(found, case)
+    assert tells_sizes(ready, found, {}, check=check_object)
+    assert tells_sizes(ready, found, {}, check=check_object, limit=TimeLimit(60.0))
+    assert not tells_sizes(ready, found, {}, check=check_object, limit=TimeLimit(0.0))
 
 
 def test_a_number_that_equals_a_size_is_written_as_the_size_and_the_rest_is_kept(tmp_path):

@@ -50,7 +50,7 @@ def with_patch(
         known = proof is not None and (proof.sizes_tried or not brings_sizes(ready, draft.file.text, text))
         if made is None or proof is None or not known:
             continue
-        holds = tells_sizes(ready, target, made.codes, check=check)
+        holds = tells_sizes(ready, target, made.codes, check=check, limit=limit)
         if holds and tells_numbers(ready, target, draft, made, check=check):
             patch = Patch(file=draft.file.path, before=draft.file.text, after=text, proven=proof.sentences)
             return replace(result, patch=patch)

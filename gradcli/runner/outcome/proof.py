@@ -55,11 +55,16 @@ def proof_of(
 
     The checks that the new code fails are added to `failed`.
     """
-    if limit is not None:
-        settings = replace(ready.case.settings, budget=max(_LEAST_SECONDS, limit.clock_left))
-        ready = replace(ready, case=replace(ready.case, settings=settings))
-    proof = _proof(ready, target, codes, check, limit, [] if failed is None else failed)
+    proof = _proof(_within(ready, limit), target, codes, check, limit, [] if failed is None else failed)
     return None if limit is not None and limit.is_over else proof
+
+
+def _within(ready: Prepared, limit: TimeLimit | None) -> Prepared:
+    """The case with as much time for optional work as is left of the limit."""
+    if limit is None:
+        return ready
+    settings = replace(ready.case.settings, budget=max(_LEAST_SECONDS, limit.clock_left))
+    return replace(ready, case=replace(ready.case, settings=settings))
 
 
 def _proof(
@@ -221,14 +226,26 @@ def other_inputs(ready: Prepared) -> Iterator[tuple[InputSpec, ...]]:
             yield each
 
 
-def tells_sizes(ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType], *, check: CaseCheck) -> bool:
+def tells_sizes(
+    ready: Prepared,
+    target: object,
+    codes: Mapping[FunctionType, CodeType],
+    *,
+    check: CaseCheck,
+    limit: TimeLimit | None = None,
+) -> bool:
     """Whether new code passes where sizes that are equal in the case differ, as far as forward takes such inputs.
 
-    `x.shape[2] ** 2` and `x.shape[2] * x.shape[3]` are the same where both axes have one size.
+    `x.shape[2] ** 2` and `x.shape[2] * x.shape[3]` are the same where both axes have one size. False also if the limit
+    ends before that is known.
     """
     with running(codes):
-        found = (_checked(check, ready, rebuilt(ready, target, codes), inputs) for inputs in _unequal_inputs(ready))
-        return not any(_has_failed(result) for result in found)
+        for inputs in _unequal_inputs(ready):
+            if limit is not None and limit.is_over:
+                return False
+            if _has_failed(_checked(check, _within(ready, limit), rebuilt(ready, target, codes), inputs)):
+                return False
+    return limit is None or not limit.is_over
 
 
 def _unequal_inputs(ready: Prepared) -> Iterator[tuple[InputSpec, ...]]:
