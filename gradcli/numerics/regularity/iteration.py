@@ -73,7 +73,7 @@ def stops_early(site: Site, first: Reading) -> bool:
       steps of 2 %, 10 % and 30 %, or
     * ten times the error N that stopping leaves (`left_by_stopping`), divided by the distance to the nearest place
       where the number of iterations changes. That distance is taken as 1/8 to 1. The rows share one stopping rule, so
-      that N of a row is at least a tenth of the largest N.
+      that N of a row is at least a third of the largest N: its own may be small by accident.
 
     Args:
         site: the point.
@@ -91,7 +91,7 @@ def stops_early(site: Site, first: Reading) -> bool:
         if (first.error <= EXPLAINED * spread)[leading].all():
             return True
     place, left = left_by_stopping(site, first.direction)
-    left = np.maximum(EXPLAINED * left, left.max())  # the rows share one stopping rule
+    left = EXPLAINED * np.maximum(left, left.max() / 3)  # the rows share one stopping rule
     return bool((first.error <= left / np.clip(abs(place), FARTHER[0], 1.0))[leading].all())
 
 

@@ -30,6 +30,16 @@ def test_the_derivative_of_the_exact_solution_is_not_held_against_the_integrator
     assert case.verdict in (Verdict.PASSED, Verdict.INCONCLUSIVE), case.findings
 
 
+@pytest.mark.parametrize("factor", [1.0, -1.0])
+def test_an_error_that_stopping_leaves_in_one_row_may_be_left_in_each(factor: float) -> None:
+    """Stopping leaves 5e-3 in the second row and, where it was measured, 6e-6 in the third, by accident."""
+    start = torch.tensor([0.41010999, 0.73209704, 0.77565606], dtype=torch.float64, requires_grad=True)
+    r = torch.tensor(0.9457962148872601, dtype=torch.float64, requires_grad=True)
+    target = function(torch, KNOWN["Riccati"], (factor, 1.0))
+    (case,) = gradcli.check(target, (start, r), order=1, seed=1, shrink=False).cases
+    assert (case.verdict is Verdict.FAILED) is (factor != 1.0), case.findings
+
+
 def test_a_derivative_that_is_half_too_large_fails() -> None:
     case = checked("logistic", torch, 1.5)
     assert case.verdict is Verdict.FAILED

@@ -10,7 +10,10 @@ import numpy as np
 import torch
 
 import gradcli
+from benchmarks.alarms import ALL, form
 from benchmarks.correct.units import SCALED, TAILS, function
+from benchmarks.resolutions import by
+from benchmarks.resolutions import spoilt as spoilt_by
 from gradcli import engine
 from gradcli.verdict import Verdict
 
@@ -62,3 +65,13 @@ def test_what_rounding_of_the_output_itself_hides_is_never_held_against_anyone(s
     assert case.verdict is Verdict.PASSED
     noted = [e.note for e in case.evidence if e.check == "gradient"]
     assert any("hidden by rounding of forward's values" in str(note) for note in noted)
+
+
+@pytest.mark.parametrize("spoilt", [False, True])
+def test_rows_that_are_rounding_errors_only_are_not_failed_for_them(spoilt):
+    """Attention so sharp that one gradient is 3e-17, the difference of numbers that are known to 2e-16."""
+    number, given = next((n, each) for n, each in enumerate(ALL) if each.name == "sharp attention")
+    specimen = form(given, number, 3)
+    target = spoilt_by(specimen.target, by(1.001), []) if spoilt else specimen.target
+    (case,) = gradcli.check(target, specimen.inputs(3), order=2, seed=3, shrink=False).cases
+    assert case.verdict is (Verdict.FAILED if spoilt else Verdict.PASSED), case.findings
