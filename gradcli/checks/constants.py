@@ -71,7 +71,7 @@ class ConstantsCheck(Check):
         found = list(variant(self, situation, other, label, None, refusals=refusals))
         wrong = [e for e in found if e.verdict is Verdict.FAILED]
         excuse = _excuse(situation.subject, other, argument) if wrong else None
-        longer = self._axis_for(situation, other, argument) if wrong and excuse is None else None
+        longer = self._axis_for(situation, other, argument) if wrong and excuse is None and not refusals else None
         if longer is not None:
             axis = longer.named(other.arguments)
             excuse = f"it is right if the length of {axis} changes by {longer.more:+d} as well"
@@ -85,7 +85,8 @@ class ConstantsCheck(Check):
     def _axis_for(self, situation: Situation, other: Subject, argument: Argument) -> LongerAxis | None:
         """The axis with which the gradient is right where it changes with the number, which forward need not ask for.
 
-        A band of 3 diagonals is stored in 3 columns, and forward may run with another number of either.
+        A band of 3 diagonals is stored in 3 columns, and forward may run with another number of either. Numbers that
+        choose an axis or place windows are no lengths: a mistake that confuses two axes is right where both are equal.
         """
         value = next(a.value for a in other.arguments if a.name == argument.name)
         for longer in axes_for(other.arguments, argument, value):
@@ -98,7 +99,8 @@ class ConstantsCheck(Check):
         """Failures where another whole number changes with the axis, which the gradient has to be right for as well."""
         given = with_defaults(situation.subject)
         for position, each in enumerate(given):
-            if type(each.value) is int and each.name != argument.name and values_to_try(each, given):
+            varies = type(each.value) is int and not chooses_an_axis(each) and bool(values_to_try(each, given))
+            if varies and each.name != argument.name:
                 value = each.value + longer.more
                 label = (
                     f"{_label({position: value}, given)} and {longer.more:+d} in the length of {longer.named(given)}"

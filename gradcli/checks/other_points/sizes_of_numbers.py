@@ -47,6 +47,6 @@ def axes_for(arguments: Sequence[Argument], number: Argument, value: object) -> 
             for position, argument in enumerate(arguments)
             if argument.is_tensor and argument.sparsity is None
             for axis, length in enumerate(argument.shape)
-            if length not in (1, number.value)
+            if length > 1 and length != number.value
         )
         yield from itertools.islice(found, _TRIED)

@@ -164,7 +164,7 @@ def _borrows(place: Place, form: Form) -> bool:
 def _spelt(c: float, names: Names) -> Iterator[tuple[float, str]]:
     """A coefficient as text: a fraction, a multiple of a known number or size, or else its digits; 1 is empty.
 
-    A fraction comes first: it is told only if it is right for other numbers and sizes, too.
+    The fraction is tried first, and rejected if it is wrong for other numbers or sizes.
     """
     size = abs(c)
     near = Fraction(size).limit_denominator(24)

@@ -36,7 +36,7 @@ _SECONDS = 7.5
 _ENOUGH = 3
 """Equations that a form with one free coefficient needs; an input with fewer entries is tried at several points."""
 _SPOILT = 1e-3
-"""A relative error that is no rounding error even where terms cancel, as in a softmax of large numbers."""
+"""Relative errors above this are not rounding, even where terms cancel, as in a softmax of large numbers."""
 _Codes = Mapping[FunctionType, CodeType]
 
 

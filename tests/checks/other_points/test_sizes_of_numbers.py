@@ -33,6 +33,19 @@ class Transpose(Function):
     def backward(ctx, g):
         return transposed(g, {above}), None, None
 
+
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, x, dim):
+        ctx.save_for_backward(x)
+        ctx.dim = dim
+        return x.mean(dim)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g.unsqueeze(ctx.dim).expand(x.shape) / x.shape[1], None
+
 """
 
 
@@ -61,3 +74,9 @@ def test_a_number_written_into_backward_is_found_where_the_columns_go_with_it(ch
     case = checked("Transpose", 2, 1, shapes=((5, 4),), above="2")
     assert case.verdict is Verdict.FAILED
     assert "with above=3 (given: 2) and +1 in the length of axis 1 of band" in case.findings[0].message
+
+
+def test_axes_that_are_confused_are_not_excused_by_a_square(checked):
+    case = checked("Mean", 1, shapes=((3, 4),))
+    assert case.verdict is Verdict.FAILED
+    assert "dim=0" in case.findings[0].message
