@@ -106,7 +106,7 @@ def time_notes(watchdog: Watchdog, samples: int, wanted: int) -> tuple[str, ...]
     stopped = [overrun for overrun in watchdog.overruns if overrun.seconds]
     notes = [_overrun_note(stopped)] if stopped else []
     if watchdog.omissions.why:
-        phases = [*watchdog.omissions.phases, *(o.phase for o in watchdog.overruns if not o.seconds)]
+        phases = [*sorted(watchdog.omissions.phases), *(o.phase for o in watchdog.overruns if not o.seconds)]
         where = ", ".join(dict.fromkeys(phases))
         notes.append(
             f"at inputs that gradcli chose, {watchdog.omissions.why} ({where}); the case was run again without these "
