@@ -10,9 +10,10 @@ import numpy as np
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.claim import FEW_PROJECTIONS, Claim, make_claim
 from gradcli.numerics.claims.compare import Judgement, Reading, judge
+from gradcli.numerics.claims.row_noise import RowNoise
 from gradcli.numerics.differences.directional import FIRST_STEP, directional_derivative
 from gradcli.numerics.differences.estimate import Status
-from gradcli.numerics.differences.stencil import NOISE_FACTOR, TRUNCATION_FACTOR
+from gradcli.numerics.differences.stencil import TRUNCATION_FACTOR
 from gradcli.numerics.differences.three_pairs import QUICK_STEP, Prediction, predict
 from gradcli.numerics.maps.floats import EPS, Mask, Matrix
 from gradcli.numerics.maps.pieces import all_finite
@@ -91,7 +92,7 @@ class Site:
     witness: VectorMap | None = None
     witness_rows: Matrix | None = None
     known_outputs: Vector | None = None
-    known_noise: Vector | None = None
+    known_noise: RowNoise | None = None
     known_rows: Vector | None = None
     known_steady: Vector | None = None
     known_iterating: bool | None = None
@@ -159,17 +160,14 @@ class Site:
         """f(x)."""
         return self.evaluate()
 
-    def row_noise(self) -> Vector:
-        """The noise of the rows beyond their own rounding, as the map gives it, or as measured if that is smaller."""
+    def row_noise(self) -> RowNoise:
+        """The noise of the rows beyond their own rounding, as the map gives it, and as measured if that is smaller."""
         if self.known_noise is None:
             with np.errstate(all="ignore"):
                 own = self.map.value_noise(self.x)
-                if own is None:
-                    self.known_noise = np.zeros(self.claim.rows)
-                    return self.known_noise
-                self.known_noise = self.claim.read_noise(np.asarray(own, dtype=np.float64))
-                if self.witness is None and (self.known_noise > MEASURABLE * np.abs(self.row_values())).any():
-                    self.known_noise = np.fmin(self.known_noise, self._jitter())
+                given = np.zeros(self.claim.rows) if own is None else self.claim.read_noise(np.asarray(own, np.float64))
+                measured = self.witness is None and (given > MEASURABLE * np.abs(self.row_values())).any()
+                self.known_noise = RowNoise(given=given, seen=np.fmin(given, self._jitter()) if measured else given)
         return self.known_noise
 
     def _jitter(self) -> Vector:
@@ -285,11 +283,15 @@ class Site:
         if start == FIRST_STEP and (estimate.status == Status.OK).all():
             self.measured_noise = estimate.noise
         rounding = rounding + np.where((f0 == 0) & (estimate.value == 0), FINEST, 0.0)
+        noise, steps = self.row_noise(), np.maximum(estimate.step, 2.0**-44)
+        bound = estimate.bound + noise.slope_error(estimate.value, claimed, steps)
+        with np.errstate(all="ignore"):
+            missed = np.abs(estimate.value - claimed) > bound
         return Reading(
             direction=v,
             focus=focus,
             numeric=estimate.value,
-            bound=estimate.bound + self._noise_seen(estimate.value, claimed, np.maximum(estimate.step, 2.0**-44)),
+            bound=bound + np.where(missed, noise.inherited(estimate.value, claimed, f0), 0.0),
             claimed=claimed,
             rounding=rounding,
             left=estimate.left,
@@ -344,7 +346,7 @@ class Site:
         """
         claimed, rounding = along
         f0 = self.row_values()
-        noise = self._noise_seen(short.value, claimed, np.full(f0.size, start / 2))
+        noise = self.row_noise().slope_error(short.value, claimed, np.full(f0.size, start / 2))
         with np.errstate(all="ignore"):
             error = np.abs(short.value - claimed)
         reading = Reading(
@@ -363,11 +365,6 @@ class Site:
             claimless=np.isnan(claimed) & self.unclaimed(claimed.size),
         )
         return QuickReading(short=short, reading=reading)
-
-    def _noise_seen(self, numeric: Vector, claimed: Vector, steps: Vector) -> Vector:
-        """The error that noise (`row_noise`) makes in slopes over these steps; 0 if both slopes are exactly zero."""
-        still = (numeric == 0) & (claimed == 0)
-        return np.where(still, 0.0, NOISE_FACTOR * self.row_noise() / steps)
 
     def unclaimed(self, rows: int) -> Mask:
         """Which of the rows have no claim: watched outputs whose slope no jvp gives."""

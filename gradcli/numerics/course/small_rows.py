@@ -19,14 +19,12 @@ from gradcli.numerics.claims.claim import fits_in_full
 from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
-from gradcli.numerics.differences.stencil import NOISE_FACTOR
 from gradcli.numerics.maps.floats import TINY, Indices, Matrix
 from gradcli.numerics.maps.sizes import CERTIFIED, COARSE
 from gradcli.numerics.maps.space import Block, Space, Vector
 from gradcli.numerics.maps.vector_map import Effort, VectorMap
 from gradcli.numerics.outcome import BlockOutcome, Outcome, Pair, Table
 from gradcli.numerics.reference.discrepancy import TAIL_NOISE
-from gradcli.numerics.regularity.cancellation import FARTHEST
 from gradcli.numerics.regularity.gradient_noise import nudged
 from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.regularity.stored_format import format_at
@@ -128,7 +126,7 @@ def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Ve
     focus = Focus(drawn=within(site.scales, inside), judged=site.scales)
     direction = np.copysign(random_direction(site.rng, focus.drawn), worst)
     reading = site.measure(direction, inside, focus, cheap=False)
-    error, bound = reading.error[rows], np.fmax(reading.tolerance[rows], _rounding_only(site)[rows])
+    error, bound = reading.error[rows], reading.tolerance[rows]
     sizes = np.maximum(sizes, np.abs(reading.numeric[rows]) / max(1.0, (inside.stop - inside.start) ** 0.5))
     with np.errstate(all="ignore"):
         off = reading.smooth[rows] & (error > np.maximum(FAIL_FACTOR * bound, COARSE * sizes))
@@ -138,20 +136,6 @@ def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Ve
     order = np.argsort(-error / np.maximum(sizes, TINY))
     found = np.sort(rows[[k for k in order.tolist() if off[k]][:TRIES]])
     return Doubtful(rows=found, hidden=hidden)
-
-
-def _rounding_only(site: Site) -> Vector:
-    """What rounding explains in the rows whose values are rounding errors only; zero for the others.
-
-    A saturated softmax has derivatives that are differences of nearly equal numbers. What is left of them stands still
-    where their rounding errors do, so that no change of the value shows them; the noise that the map gives does.
-    As in `is_rounding_only`, the slope, times the magnitude of x, may be `FARTHEST` times that noise.
-    """
-    noise = site.map.value_noise(site.x)
-    if noise is None:
-        return np.zeros(site.outputs.size)
-    only: Vector = np.where(np.abs(site.outputs) <= NOISE_FACTOR * noise, FARTHEST * noise, 0.0)
-    return only
 
 
 def _jitter(site: Site, rows: Indices, direction: Vector) -> Vector:

@@ -149,7 +149,7 @@ def rounding_of(site: Site, output: int) -> Vector:
         weighted = np.abs(size[rows])
     else:
         weighted = magnitudes_along(site.claim.cotangents[rows], size)
-    own = site.row_noise()[-site.claim.block.size :][rows]
+    own = site.row_noise().seen[-site.claim.block.size :][rows]
     rounding: Vector = FLOOR * weighted + NOISE_FACTOR * own
     return rounding
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from gradcli.numerics.claims.row_noise import REMNANT
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.stencil import NOISE_FACTOR
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.sampling.directions import random_direction, within
 from gradcli.numerics.sampling.line import on_grid, point_along
 
-FARTHEST = 64.0
-"""If values consist of rounding errors only, they stay below this many times the noise when the input changes by its
-own magnitude, and so do their claimed changes."""
 PLACES = (0.75, 0.3, -0.3, -0.75)
 """The values are computed at these places, in magnitudes of x."""
 
@@ -26,7 +24,7 @@ def is_rounding_only(site: Site, pair: Pair) -> bool:
 
     Three conditions: the values at x are at most NOISE_FACTOR times the noise, which is the change of the values when
     every entry of x moves by a few roundings; the largest scaled entry of the claim, and the values at four places up
-    to 3/4 of the magnitude of x away, are at most `FARTHEST` times the noise. A derivative that mattered would make the
+    to 3/4 of the magnitude of x away, are at most `REMNANT` times the noise. A derivative that mattered would make the
     values at these places larger.
 
     Args:
@@ -35,11 +33,11 @@ def is_rounding_only(site: Site, pair: Pair) -> bool:
         pair: the numbers of the input block and the output block.
     """
     rows, inside = site.rows(pair[1]), site.map.domain.slices[pair[0]]
-    noise = site.row_noise()[rows]
+    noise = site.row_noise().seen[rows]
     values = np.abs(site.row_values()[rows])
     if not noise.any() or not np.isfinite(noise).all() or not (values <= NOISE_FACTOR * noise).all():
         return False
-    if not site.claim.entry_scale(inside, pair[1], site.scales) <= FARTHEST * float(noise.max()):
+    if not site.claim.entry_scale(inside, pair[1], site.scales) <= REMNANT * float(noise.max()):
         return False
     direction = random_direction(site.rng, within(site.scales, inside))
     for place in PLACES:
@@ -47,6 +45,6 @@ def is_rounding_only(site: Site, pair: Pair) -> bool:
             there = site.read(point_along(site.x, direction, on_grid(place)))[rows]
         except Exception:  # outside the domain: nothing is known of that side
             return False
-        if not (np.abs(there) <= FARTHEST * float(noise.max())).all():
+        if not (np.abs(there) <= REMNANT * float(noise.max())).all():
             return False
     return True
