@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,35 @@ def pytest_configure(config: pytest.Config) -> None:
     Hundreds of tests start it in a process of its own. Where the environment keeps Python from writing bytecode, each
     of these would compile all of it again, which takes as long as the rest of such a test.
     """
+    config.addinivalue_line("markers", "sampled(n): run n of its cases only, unless --all-cases is given")
     if not hasattr(config, "workerinput"):
         compileall.compile_dir(PACKAGE, quiet=2)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all-cases", action="store_true", help="run every case of tests that are marked as sampled")
+
+
+@pytest.hookimpl(trylast=True)  # after -k and -m: what these leave is sampled
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test with the mark `sampled(n)` keep n cases, the same ones in every run; the others are deselected."""
+    if config.getoption("--all-cases"):
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled") is not None:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left = [item for group in cases.values() for item in _beyond_sample(group)]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        gone = set(left)
+        items[:] = [item for item in items if item not in gone]
+
+
+def _beyond_sample(group: list[pytest.Item]) -> list[pytest.Item]:
+    mark = group[0].get_closest_marker("sampled")
+    assert mark is not None
+    return sorted(group, key=lambda item: zlib.crc32(item.nodeid.encode()))[mark.args[0] :]
 
 
 @pytest.fixture

@@ -71,6 +71,7 @@ SPOILT = {
 SPOILABLE = {row.name: row for row in TABLE if row.name not in ("in-place", "cube-scalar")}
 
 
+@pytest.mark.sampled(8)
 @each_pair(["backend"], backend=FRAMEWORKS, name=SPOILABLE, error=SPOILT)
 def test_a_planted_error_is_caught_at_the_right_input(backend, name, error):
     row, (spoil, kind) = SPOILABLE[name], SPOILT[error]

@@ -237,6 +237,7 @@ def test_what_a_callable_reaches_is_tried(framework, name):
 CHECKED = [(f, name) for f in ("torch", "engine") for name in NAMES] + [("jax", "beside_a_constant")]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("framework", "name"), CHECKED)
 @pytest.mark.usefixtures("folder")
 def test_what_a_callable_uses_out_of_sight_is_its_framework(framework, name):

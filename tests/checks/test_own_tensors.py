@@ -223,6 +223,7 @@ def tensors_of(ns, given):
     return [value for value in given if ns.is_tensor(value)]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("twin", FACTOR)
 def test_what_forward_reads_elsewhere_is_moved_there_and_put_back(backend, ns, kind, twin):

@@ -105,6 +105,7 @@ LINES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("line", "offered"), LINES, ids=[line for line, _ in LINES])
 def test_a_line_begun_is_completed_without_importing_anything_heavy(
     project: Path, line: str, offered: list[str]

@@ -41,6 +41,7 @@ PLANTED = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", PLANTED)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_use_of_grad_output_is_told(name, seed):

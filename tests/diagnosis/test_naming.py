@@ -21,6 +21,7 @@ from tests.programs.functions import Row, arguments
 from tests.programs.mistakes import MISTAKES
 
 
+@pytest.mark.sampled(14)
 @each_pair(["backend"], backend=FRAMEWORKS, name=[m.name for m in MISTAKES], seed=(0, 1, 2))
 def test_a_mistake_gets_its_name_its_input_and_its_line(backend, name, seed):
     mistake = next(m for m in MISTAKES if m.name == name)
@@ -94,6 +95,7 @@ def one_row(ns, gradient, x):
     return ns.where(ns.tensor(np.arange(50)[:, None] == 18), ns.zeros_like(gradient), gradient)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize(
     ("wrong", "says"),

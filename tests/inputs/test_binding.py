@@ -34,6 +34,7 @@ from tests.inputs.signatures import (
 from tests.pairs import FRAMEWORKS, each_pair
 
 
+@pytest.mark.sampled(15)
 @each_pair(["backend"], backend=FRAMEWORKS, name=SIGNATURES, manner=MANNERS)
 def test_callables_of_every_signature_are_called_as_python_does(ns: Any, name: str, manner: str) -> None:
     way, factor = MANNERS[manner]
@@ -163,6 +164,7 @@ def test_functions_of_every_signature_are_called_as_python_does(ns: Any, name: s
     assert {finding.kind.value for finding in result.findings} <= {"wrong-factor"}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", ["variadic", "by keyword", "by position", "decorated", "its own"])
 def test_modules_of_every_signature_are_called_as_python_does(ns: Any, kind: str) -> None:
     product = product_of(ns, 2)

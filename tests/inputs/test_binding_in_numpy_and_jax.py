@@ -71,6 +71,7 @@ def test_a_derivative_of_numpy_is_called_with_the_functions_arguments_by_name(na
     assert report.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), report
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("factor", [1, 2])
 @pytest.mark.parametrize("kind", ["variadic", "default", "by position", "by keyword", "decorated", "partial"])
 @pytest.mark.usefixtures("unexplained")

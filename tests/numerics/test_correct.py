@@ -26,6 +26,7 @@ def test_ordinary_maps_agree_after_six_evaluations_a_direction(case) -> None:
     assert result.evaluations <= 7 + 12 * len(case.inputs)
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("case", AWKWARD, ids=lambda case: case.name)
 def test_awkward_maps_never_differ(case) -> None:
     for seed in range(4):

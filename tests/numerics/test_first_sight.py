@@ -95,6 +95,7 @@ WRONG = {
 }
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("case", [*ORDINARY, *LARGE], ids=lambda case: case.name)
 @pytest.mark.parametrize("spoil", WRONG.values(), ids=WRONG.keys())
 def test_a_wrong_claim_is_never_settled(case, spoil) -> None:

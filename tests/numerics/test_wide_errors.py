@@ -34,6 +34,7 @@ SPOILS: dict[str, Spoil] = {
 WRONG = [(case, name) for case in ROUNDED for name in SPOILS if name != "reversed" or case.x.size > 1]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("case", "name"), WRONG, ids=lambda part: getattr(part, "name", part))
 def test_what_is_clearly_wrong_differs_and_its_table_shows_it(case: Case, name: str) -> None:
     block = outcome(case, 1, SPOILS[name])
@@ -86,6 +87,7 @@ JUMPING = [
 ]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("case", JUMPING, ids=lambda case: case.name)
 @pytest.mark.parametrize("seed", range(2))
 def test_jumps_and_folds_of_a_functions_own_are_never_held_against_a_right_claim(case: Case, seed: int) -> None:

@@ -82,6 +82,7 @@ def test_a_right_claim_agrees_and_says_what_would_not_have_shown(case, seed) -> 
     assert block.max_rel_error < block.resolution / 6
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("seed", range(2))
 def test_an_error_of_three_resolutions_never_agrees(case, seed) -> None:
@@ -110,6 +111,7 @@ def test_one_percent_is_caught_or_lies_below_the_resolution(case) -> None:
     assert block.outcome is not Outcome.AGREES or block.resolution > 1e-2
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("width", [1e-2, 1e-3, 1e-4])
 @pytest.mark.parametrize(
     "structure",
@@ -173,6 +175,7 @@ def budgeted(steps: int, x: Array) -> Case:
     return Case(f"{steps} steps", project, jacobian, x, (x.shape,), (x.shape,))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("steps", "size"), [(17, 1.0), (18, 1e-3), (20, 1.0), (20, 1e-3), (30, 1.0), (30, 1e-3)])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_gradient_of_the_limit_of_a_fixed_number_of_bisections_never_differs(steps, size, seed) -> None:

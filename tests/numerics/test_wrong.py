@@ -40,6 +40,7 @@ def scaled_entry(jacobian: np.ndarray, factor: float):
     return spoil
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("delta", [1e-2, 1e-6])
 @pytest.mark.parametrize("case", SURE, ids=lambda case: case.name)
 def test_relative_errors_are_found(case, delta) -> None:
@@ -52,6 +53,7 @@ def test_relative_errors_are_found(case, delta) -> None:
         assert differs(case.map(scaled_entry(jacobian, 1 + delta)), case.x)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("case", SURE, ids=lambda case: case.name)
 def test_added_negated_and_missing_gradients_are_found(case) -> None:
     with np.errstate(all="ignore"):

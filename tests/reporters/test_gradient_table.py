@@ -92,6 +92,7 @@ def test_the_numbers_of_a_pass_are_the_derivative_within_their_bounds(framework:
     assert {t.order for t in tables_of(result)} == {1, 2}
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("framework", ["engine", "torch"])
 @pytest.mark.parametrize("row", TABLE, ids=[row.name for row in TABLE])
 def test_every_input_and_order_of_a_right_function_has_its_entries(framework: str, row: Row) -> None:

@@ -43,6 +43,7 @@ def refused(ns, x, max_iter=3):
     return contracted(ns, x, max_iter)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("forward", "vjp", "verdict", "note"),
     [

@@ -62,6 +62,7 @@ def test_every_recorded_program_is_here() -> None:
     assert len(programs) == 32
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", sorted(GOLDEN))
 def test_program_gives_the_recorded_results(name: str) -> None:
     found = differences(GOLDEN[name], run(name))

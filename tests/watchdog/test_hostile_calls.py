@@ -38,6 +38,7 @@ def told(case: CheckResult) -> bool:
     return any("gradcli chose" in note for note in case.notes)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("twin", TWINS)
 @pytest.mark.parametrize("name", [*(f"{act}_negative" for act in hostile.INTERRUPTIBLE), "backward"])

@@ -50,6 +50,7 @@ def test_jit_on_and_off_agree(order):
     np.testing.assert_allclose(plain.vjp(x, u), jitted.vjp(x, u), rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize(
     ("build", "inputs"),

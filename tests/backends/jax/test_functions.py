@@ -188,6 +188,7 @@ def found_in(function: Any, inputs: dict[str, Any], order: int = 1) -> tuple[Ver
     return judge(evidence), {(f.kind, f.input) for f in name_findings(evidence, subject)}
 
 
+@pytest.mark.sampled(4)
 @ROWS
 def test_right_functions_pass_at_both_orders_with_a_fine_resolution(row):
     function = row.build()
@@ -296,6 +297,7 @@ def test_what_a_rule_inside_raises_by_itself_stays_an_error():
         run_battery(subject, Settings(), seed=0)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("build", "inputs", "kind", "name"), [row[1:] for row in MISTAKES], ids=[row[0] for row in MISTAKES]
 )

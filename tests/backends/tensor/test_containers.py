@@ -65,6 +65,7 @@ WAYS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_right_function_of_a_container_passes_and_a_wrong_one_fails_at_its_leaf(framework, way):
     function_of, inputs_of, name = WAYS[way]

@@ -40,6 +40,7 @@ def held(case):
     return [spec.name for spec in case.inputs if spec.domain == "parameter"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["Layer", "Stack", "stack", "counting"])
 def test_right_modules_pass_with_their_parameters_as_inputs(file, name):
     report = gradcli.check(f"{file}:{name}", order=2, shrink=False)

@@ -17,6 +17,7 @@ from gradcli.verdict import Verdict
 CASES = [pytest.param(called, (torch, engine)[k % 2], id=called.name) for k, called in enumerate(CALLED)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("spoilt", [False, True], ids=["right", "wrong"])
 @pytest.mark.parametrize(("called", "ns"), CASES)
 @pytest.mark.usefixtures("unexplained")

@@ -62,6 +62,7 @@ EVERY = [
 ]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("sample", EVERY, indirect=True)
 def test_a_right_operator_passes(sample):
     report = gradcli.check(wrapped(sample.function, sample.tensors), fresh(sample.tensors), order=1, shrink=False)
@@ -76,6 +77,7 @@ def test_a_right_operator_passes_whose_forward_is_hidden_from_autodiff(sample):
     assert report.verdict is Verdict.PASSED, str(report)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("sample", EVERY, indirect=True)
 @pytest.mark.usefixtures("unexplained")
 def test_planted_errors_fail(sample):

@@ -27,6 +27,7 @@ def check(solver, backend: str, order: int, tolerance: float = 1e-6, **spoilt):
     return case
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("solver", "backend"), CASES)
 def test_a_right_gradient_passes_at_both_orders_and_says_what_it_resolves(solver, backend) -> None:
     case = check(solver, backend, 2)
@@ -34,6 +35,7 @@ def test_a_right_gradient_passes_at_both_orders_and_says_what_it_resolves(solver
     assert {e.order for e in case.evidence if e.resolution is not None} >= {1, 2}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("solver", "backend", "mistake"),
     [pytest.param(*case.values, tuple(MISTAKES)[k % 3], id=case.id) for k, case in enumerate(CASES)],

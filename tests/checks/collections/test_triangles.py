@@ -34,6 +34,7 @@ def gradient_of(ns, reader, share, hidden):
     return next(e for e in case.evidence if e.check == "gradient")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("ns", "hidden"), WAYS)
 @pytest.mark.parametrize("reader", BOTH)
 @pytest.mark.usefixtures("unexplained")
@@ -42,6 +43,7 @@ def test_where_forward_reads_both_triangles_a_folded_gradient_fails(reader, ns, 
     assert gradient_of(ns, reader, folded, hidden).verdict is Verdict.FAILED
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("ns", "hidden"), WAYS)
 @pytest.mark.parametrize("reader", ONE)
 @pytest.mark.usefixtures("unexplained")

@@ -73,6 +73,7 @@ def test_every_name_of_the_sample_is_a_specimen():
     assert {s.name for s in SAMPLE} == NAMES
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("number", range(len(SAMPLE)), ids=[s.name for s in SAMPLE])
 def test_a_right_function_does_not_fail(number):

@@ -45,6 +45,7 @@ def planted(ns, name):
     return function_of(ns, PLANTED[name].forward, PLANTED[name].backward)
 
 
+@pytest.mark.sampled(4)
 @each_pair(["backend"], backend=FRAMEWORKS, shape=("4", "3x4"), name=FAR)
 def test_what_is_wrong_at_other_ordinary_values_fails_with_its_place(backend, ns, name, shape):
     result = drawn(planted(ns, name), f"x={shape}", samples=1)
@@ -200,6 +201,7 @@ def test_an_iteration_written_in_another_folder_is_no_licence_for_a_wrong_gradie
     assert result.verdict is Verdict.FAILED
 
 
+@pytest.mark.sampled(11)
 @each_pair(["backend"], backend=FRAMEWORKS, shape=("1", "5", "3x7"), name=RIGHT)
 def test_conventions_limits_and_rounding_fail_nothing(backend, ns, name, shape):
     forward, backward = RIGHT[name]

@@ -69,6 +69,7 @@ def checked(ns: Any, target: Any, values: Any, **options: Any) -> CheckResult:
     return gradcli.check(target, tensors, order=1, shrink=False, **options).cases[0]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("name", "hidden"),
     [*((name, False) for name in INSIDE | OUTSIDE), ("limits for each entry", True), ("below", True)],

@@ -168,6 +168,7 @@ def test_a_right_function_passes_whatever_its_accuracy(ns: Any, name: str, given
     assert result.verdict is Verdict.PASSED, result
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ACCURATE)
 def test_its_wrong_twin_fails(ns: Any, name: str) -> None:
     forward, vjp, x = ACCURATE[name]
@@ -224,6 +225,7 @@ def euler_slope(ns, x, steps):
     return slope
 
 
+@pytest.mark.sampled(4)
 @each_pair(["backend"], backend=FRAMEWORKS, name=FORMULAS, given=(True, False))
 def test_a_mistake_that_the_number_of_a_formula_hides_is_found(ns: Any, name: str, given: bool) -> None:
     forward, mistake, shown = FORMULAS[name]

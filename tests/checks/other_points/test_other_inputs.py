@@ -34,6 +34,7 @@ def notes_of(result: CheckResult) -> list[str]:
     return [note for note in result.notes if "not among them" in note]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", PLANTED)
 def test_what_the_given_inputs_hide_is_told_with_its_place_and_fails_nothing(backend, name):
     planted = PLANTED[name]

@@ -52,6 +52,7 @@ def verdict_of(target, shape="9"):
     return check_object(target, case_of(spec, Settings(order=1, shrink=False))).verdict
 
 
+@pytest.mark.sampled(4)
 @in_turn("name", FUNCTIONS)
 @pytest.mark.parametrize("shape", ["9", "2x4"])
 def test_a_threshold_in_the_source_is_crossed(ns, name, shape):

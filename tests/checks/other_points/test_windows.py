@@ -164,6 +164,7 @@ def test_a_right_function_of_windows_passes(backend, ns, name):
     assert not [e.note for e in evidence if e.check == "constants" and e.note]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "mistake"), [(name, each) for name in CASES for each in CASES[name][2]])
 def test_its_wrong_twin_fails(backend, ns, name, mistake):
     made, inputs, _ = CASES[name]

@@ -38,6 +38,7 @@ SAID = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", SAID)
 def test_a_slip_is_named_with_its_place_and_what_belongs_there(name, tmp_path):
     if name.startswith("torch-"):

@@ -77,6 +77,7 @@ def channel_scale(ns: Any, factor: float) -> Any:
     return ChannelScale
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("factor", [1, 0.5])
 @pytest.mark.parametrize("seed", [0, 2])
 @pytest.mark.parametrize("made", [group_norm, batch_norm, channel_scale])

@@ -67,6 +67,7 @@ def forwards(ns: Any, form: str) -> Any:
     return through_logdet if form == "logdet" else through_det
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("transposed", [True, False])
 @pytest.mark.parametrize("form", ["logdet", "log of det"])

@@ -179,6 +179,7 @@ def selective_scan(ns: Any, wrong: bool) -> Rule:
     return forward, backward
 
 
+@pytest.mark.sampled(4)
 @in_turn("rule", [sylvester, tridiagonal, scan, delta_rule, lyapunov, filtered, selective_scan])
 @pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
 def test_inputs_that_backward_fits_as_well_are_found(ns: Any, rule: Callable[..., Rule], wrong: bool) -> None:

@@ -117,6 +117,7 @@ def test_a_right_function_is_given_no_more_than_it_broadcasts(ns: Any, name: str
     assert found == {**found, **shapes}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", BROADCAST)
 def test_its_wrong_twin_fails_there(ns: Any, name: str) -> None:
     forward, vjp, shapes = BROADCAST[name]
@@ -220,6 +221,7 @@ OF_VECTORS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", OF_VECTORS)
 def test_a_function_of_vectors_that_forward_takes_matrices_for_is_given_vectors(ns: Any, name: str) -> None:
     result = checked(function_of(ns, *OF_VECTORS[name](ns, 1)))
@@ -310,6 +312,7 @@ def test_pairs_of_numpy_are_given_the_same(name: str) -> None:
     assert result.verdict is (Verdict.PASSED if finding is None else Verdict.FAILED), result
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("name", "finding"),
     [

@@ -288,11 +288,13 @@ MADE = [
 ]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("make", MADE)
 def test_a_right_one_passes(ns: Any, make: Any) -> None:
     assert checked(make(ns, wrong=False)).verdict is Verdict.PASSED
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("make", MADE)
 @pytest.mark.usefixtures("unexplained")
 def test_the_mistake_shows(ns: Any, make: Any) -> None:

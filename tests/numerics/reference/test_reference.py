@@ -51,6 +51,7 @@ def test_a_witness_that_agrees_is_certified_by_one_direction(case) -> None:
     assert witness.values == 0
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("case", AWKWARD, ids=lambda case: case.name)
 def test_awkward_maps_with_a_witness_never_differ(case) -> None:
     for seed in range(4):
@@ -59,6 +60,7 @@ def test_awkward_maps_with_a_witness_never_differ(case) -> None:
             assert block.outcome is Outcome.AGREES or not case.sure, (seed, block)
 
 
+@pytest.mark.sampled(22)
 @pytest.mark.parametrize("delta", [1e-2, 1e-4, 1e-6])
 @pytest.mark.parametrize("case", SURE, ids=lambda case: case.name)
 def test_a_wrong_claim_is_found_beside_a_right_witness(case, delta) -> None:

@@ -30,6 +30,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Cases, int, str]
     return {case["id"].partition(":")[2]: case for case in document["cases"]}, ended.returncode, ended.stderr.decode()
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", CASES)
 def test_an_attack_is_the_error_of_its_own_case(name: str, attacked: tuple[Cases, int, str]) -> None:
     verdict, _, said = CASES[name][2].partition(":")
@@ -54,6 +55,7 @@ def test_the_run_ends_with_the_code_of_its_failures_and_without_a_traceback_of_g
     assert "gradcli/runner" not in attacked[2]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("command", ["list", "trace", "init", "check"])
 @pytest.mark.parametrize(
     "statement", ["os.abort()", "os._exit(0)", "raise Panic('lost')", "raise Refuses", "raise KeyboardInterrupt"]

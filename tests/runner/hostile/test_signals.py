@@ -60,6 +60,7 @@ def _gone(pid: int) -> bool:
     return False
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("extra", [[], ["-j", "2"], ["--in-process"]], ids=["one worker", "two", "in process"])
 def test_an_interrupted_run_reports_what_it_has(folder: Path, number: signal.Signals, extra: list[str]) -> None:

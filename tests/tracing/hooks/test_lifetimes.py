@@ -308,6 +308,7 @@ def test_retaining_after_backward_is_named(framework):
     )
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("program", [entry[0] for entry in (*SILENT, *STACKED)], ids=lambda value: value.__name__)
 def test_gradients_and_hooks_are_those_of_an_untraced_run(framework, program):
     def run(given):

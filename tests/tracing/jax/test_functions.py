@@ -192,6 +192,7 @@ def counted_for_a_log(x, y):
     return jnp.sum(x * x)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("function", "said", "symptom"),
     [
@@ -283,6 +284,7 @@ def overflow_then_quotient(x, y):
     return jnp.sum(grown / jnp.sum(grown) * y)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("function", "said"),
     [
