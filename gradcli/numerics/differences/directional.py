@@ -188,15 +188,18 @@ class _Search:
             | ~(second.noise <= ABOVE_ROUNDING * EPS * size)
             | (second.constant & noisy)
         )
-        noise_known = self.on_staircase & ~first.constant & np.isfinite(first.noise)
-        coarse_works = chosen.bound < 2.5 * chosen.noise
+        # A jump nearer to x than the first cluster's points looks like one at x there. All longer steps cross it.
+        beside = first.broken & ~second.broken & ~second.constant
+        usable = ~first.constant & np.isfinite(first.noise) & ~beside
+        noise_known = self.on_staircase & usable
+        coarse_works = (chosen.bound < 2.5 * chosen.noise) & ~beside
         if deeper.any():
             third = ladder.add_cluster(DEEP_CLUSTERS[1])
             self.on_staircase |= staircases(ladder)
             # The noise of float32 values never falls below their rounding (`measure_cluster`), and so always lasts.
             lasting = (np.isfinite(third.noise) & (third.noise > 0.1 * first.noise)) | self.on_staircase
             self.noisy = noisy & wanted & lasting & ~third.broken & ~second.broken & coarse_works
-            noise_known |= self.on_staircase & ~first.constant & np.isfinite(first.noise)
+            noise_known |= self.on_staircase & usable
         self.noisy |= noise_known
         self.on_staircase &= ~noise_known
         self.quiet |= self.noisy

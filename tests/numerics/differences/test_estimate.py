@@ -122,6 +122,18 @@ def test_rounded_values_never_give_a_false_bound(digits) -> None:
             assert abs(estimate.value[0] - np.cos(0.9) * direction[0]) <= estimate.bound[0] + 1e-12
 
 
+@pytest.mark.parametrize("distance", [2e-5, 4e-5, -6e-5, 7e-5])
+@pytest.mark.parametrize("seed", range(4))
+def test_values_in_single_precision_never_give_a_false_bound_next_to_a_jump(distance, seed) -> None:
+    """A sawtooth of period 0.01, whose jump lies between the points of the first cluster and x."""
+
+    def sawtooth(x):
+        return (50 * np.remainder(x.astype(np.float32), np.float32(0.01))).astype(float)
+
+    estimate, direction = differentiate(sawtooth, [-1.05 + distance], seed=seed)
+    assert not estimate.smooth[0] or abs(estimate.value[0] - 50 * direction[0]) <= 3 * estimate.bound[0]
+
+
 def test_a_staircase_has_no_bound() -> None:
     estimate, _ = differentiate(lambda x: np.floor(x * 50), 0.93)
     assert (
