@@ -24,6 +24,8 @@ from tests.reporters.results import ERROR, FAILED, FINDING, INCONCLUSIVE, PASSED
 
 def test_a_seed_depends_on_the_run_the_target_and_the_name_alone_and_never_changes() -> None:
     assert case_seed(0, "mymodule:LinearFunction", None) == 1125896961
+    places = ("mine.py:F", "/home/one/mine.py:F", "../other/mine.py:F", r"C:\code\mine.py:F")
+    assert len({case_seed(0, place, None) for place in places}) == 1
     others = {case_seed(1, "a:B", None), case_seed(0, "a:B", "c"), case_seed(0, "a:C", None), case_seed(0, "a:B", None)}
     assert len(others) == 4
 

@@ -1,6 +1,7 @@
 """From specs to the cases of a run; the user's code does not run here."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -126,8 +127,11 @@ def case_of(spec: CheckSpec, settings: Settings) -> CheckCase:
 
 
 def case_seed(run_seed: int, target: str, name: str | None) -> int:
-    """A case's own seed in [0, 2^32), the same in every process, order and shard of a run."""
-    text = "\0".join([str(run_seed), target, name or ""])
+    """A case's own seed in [0, 2^32), the same in every process, order and shard of a run.
+
+    Of a file only the name counts, so that the same inputs are drawn wherever its folder lies.
+    """
+    text = "\0".join([str(run_seed), re.split(r"[/\\]", target)[-1], name or ""])
     return int.from_bytes(hashlib.sha256(text.encode(errors="surrogateescape")).digest()[:4], "big")
 
 
