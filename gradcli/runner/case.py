@@ -92,12 +92,13 @@ def check_object(
     info: TargetInfo | None = None,
     failures: Path | None = None,
     watchdog: Watchdog | None = None,
+    named: bool = True,
 ) -> CheckResult:
     """Check `target` itself as `case` says, with the inputs of `supply` or those that the case and inference give.
 
     `backends` are those that the target may belong to, in the order to be tried, and `info` what the first said of it;
     without them both are found from the target.
-    `watchdog` knows what to leave out.
+    `watchdog` knows what to leave out. Without `named`, a failure has evidence, and no findings.
     """
     started = perf_counter()
     trail = _Trail(supply=supply)
@@ -108,9 +109,12 @@ def check_object(
             ready = _prepared(target, case, backends, info, trail, watchdog)
             for number, part in _schedule(ready, trail, watchdog):
                 failed = _examined(ready, number, part, trail)
-                if failed is not None:
+                if failed is not None and named:
                     result = _explained(ready.case, failed, trail, failures, watchdog)
                     result = _with_patch(result, replace(ready, info=failed.info), target, watchdog)
+                    break
+                if failed is not None:
+                    result = _result(ready.case, trail)
                     break
             else:
                 result = _with_resolution(_result(ready.case, trail), ready.case)

@@ -6,11 +6,19 @@ from dataclasses import replace
 
 from gradcli.diagnosis.slips.wording import CORRECTED
 from gradcli.edits.draft import drafts_for
-from gradcli.findings import FindingKind
 from gradcli.patches import Patch
 from gradcli.results import CheckResult
 from gradcli.runner.arguments.prepare import Prepared
-from gradcli.runner.outcome.proof import CaseCheck, brings_sizes, proof_of, tells_numbers, tells_sizes
+from gradcli.runner.outcome.proof import (
+    CaseCheck,
+    brings_sizes,
+    failures_of,
+    input_of,
+    of_shape,
+    proof_of,
+    tells_numbers,
+    tells_sizes,
+)
 from gradcli.watchdog.case import Watchdog
 from gradcli.watchdog.limit import DELAY, TimeLimit
 from gradcli.watchdog.omissions import Omissions
@@ -58,13 +66,8 @@ def with_patch(
 
 
 def _qualified(result: CheckResult, text: str, failed: Sequence[CheckResult]) -> CheckResult:
-    """The result with a sentence on a correction that says so if checks that it failed found the same gradient wrong.
-
-    A wrong shape there does not count: backward need not be written for inputs of other sizes.
-    """
-    wrong = {
-        f.input for each in failed for f in each.findings if f.order == 1 and f.kind is not FindingKind.WRONG_SHAPE
-    }
+    """The result with a sentence on a correction that says so if a check that it failed found the gradient wrong."""
+    wrong = {input_of(e) for each in failed for e in failures_of(each) if e.order == 1 and not of_shape(e)}
     findings = tuple(
         replace(f, message=f.message.replace(CORRECTED, _STILL_WRONG, 1))
         if f.corrected == text and f.input in wrong and _STILL_WRONG not in f.message

@@ -17,7 +17,7 @@ from gradcli.edits.draft import Draft
 from gradcli.errors import GradcliError
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
-from gradcli.results import CheckResult
+from gradcli.results import CheckResult, Evidence
 from gradcli.runner.arguments.prepare import Prepared
 from gradcli.runner.outcome.modes import other_modes
 from gradcli.runner.planning.plan import CheckCase
@@ -133,7 +133,7 @@ def _elsewhere(
             return None
         there = _checked(check, ready, rebuilt(ready, target, codes), inputs)
         if there is not None and there.verdict is Verdict.FAILED:
-            if any(f.kind is not FindingKind.WRONG_SHAPE for f in there.findings):
+            if not all(of_shape(e) for e in failures_of(there)):
                 return None
             refused.append((inputs, _shapes_among(there)))
         passed += there is not None and there.verdict is Verdict.PASSED
@@ -149,7 +149,22 @@ def _wrong_shapes_of(
 
 
 def _shapes_among(result: CheckResult) -> frozenset[str | None]:
-    return frozenset(f.input for f in result.findings if f.kind is FindingKind.WRONG_SHAPE)
+    return frozenset(input_of(e) for e in failures_of(result) if of_shape(e))
+
+
+def failures_of(result: CheckResult) -> tuple[Evidence, ...]:
+    """The evidence that fails a result."""
+    return tuple(e for e in result.evidence if e.verdict is Verdict.FAILED)
+
+
+def input_of(evidence: Evidence) -> str | None:
+    """The input whose gradient is wrong."""
+    return evidence.input if evidence.finding is None else evidence.finding.input
+
+
+def of_shape(evidence: Evidence) -> bool:
+    """Whether a gradient has a wrong shape: backward need not be written for inputs of other sizes."""
+    return evidence.finding is not None and evidence.finding.kind is FindingKind.WRONG_SHAPE
 
 
 def tells_numbers(ready: Prepared, target: object, draft: Draft, made: Draft, *, check: CaseCheck) -> bool:
@@ -161,7 +176,8 @@ def tells_numbers(ready: Prepared, target: object, draft: Draft, made: Draft, *,
     case = replace(case, settings=replace(case.settings, samples=1, order=1))
     for number in captured_in(draft):
         with running(made.codes), number.varied(), contextlib.suppress(GradcliError):
-            result = check(rebuilt(ready, target, made.codes), case, supply=ready.supply, backends=(ready.backend,))
+            made_anew = rebuilt(ready, target, made.codes)
+            result = check(made_anew, case, supply=ready.supply, backends=(ready.backend,), named=False)
             if result.verdict is Verdict.FAILED:
                 return False
     return True
@@ -190,9 +206,9 @@ def _checked(
     settings = case.settings
     try:
         if inputs is None:
-            return check(target, case, supply=ready.supply, backends=(ready.backend,))
+            return check(target, case, supply=ready.supply, backends=(ready.backend,), named=False)
         spec = case.spec.with_inputs(tuple(inputs), InputsFrom.SPEC)
-        return check(target, replace(case, spec=spec, settings=replace(settings, samples=1)))
+        return check(target, replace(case, spec=spec, settings=replace(settings, samples=1)), named=False)
     except GradcliError:
         return None
 
@@ -202,7 +218,7 @@ def _inferred_anew(check: CaseCheck, ready: Prepared, target: object) -> CheckRe
     case = plain(ready.case)
     case = replace(case, settings=replace(case.settings, samples=1))
     try:
-        return check(target, case)
+        return check(target, case, named=False)
     except GradcliError:
         return None
 
