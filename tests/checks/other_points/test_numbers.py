@@ -314,6 +314,7 @@ def test_pairs_of_numpy_are_answered_alike(function: str, gradient: str, verdict
     assert check_object(globals()[function], case_of(spec, Settings())).verdict is verdict
 
 
+@pytest.mark.usefixtures("unexplained")
 @pytest.mark.parametrize("wrong", [1.0, 1.5])
 def test_loops_of_jax_count_as_well(wrong: float) -> None:
     jax = pytest.importorskip("jax", reason="the jax backend needs JAX")
