@@ -59,3 +59,26 @@ def test_a_right_derivative_beside_the_rounding_agrees(seed: int) -> None:
     block = last_block(Cancelling(slope=1e-3, claimed=1e-3), seed)[1]
     assert block.outcome is Outcome.AGREES
     assert not block.zero_everywhere
+
+
+class SmoothlyWrong(FormulaMap):
+    """Values whose rounding error, of 2e-6 of them, is as smooth as they are: no change of a value shows it."""
+
+    def __init__(self, factor: float) -> None:
+        def function(x: Array) -> Array:
+            return 1e-9 * np.exp(9 * x) * (1 + 2e-6 * np.sin(5 * x))
+
+        def jacobian(x: Array) -> Array:
+            return np.diag(9e-9 * factor * np.exp(9 * x))
+
+        super().__init__(function, jacobian, space((3,)), space((3,)))
+
+    def value_noise(self, x: Array) -> Array:
+        return 2e-6 * self.value(x)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("factor", "differs"), [(1.0, False), (1.01, True), (0.999, True)])
+def test_a_slope_is_known_no_better_than_its_value(factor: float, differs: bool, seed: int) -> None:
+    (block,) = verify(SmoothlyWrong(factor), np.array([0.3, 0.7, 1.1]), seed=seed).blocks
+    assert (block.outcome is Outcome.DIFFERS) == differs, block
