@@ -151,6 +151,7 @@ def test_a_saved_failure_remembers_which_values_were_given(tmp_path: Path) -> No
     assert load(save(load(file), tmp_path)).arguments[1].fixed
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("twin", ["right", "wrong"])
 @pytest.mark.parametrize("given", [{}, {"ignore_index": -100}, {"ignore_index": 1}])
 def test_some_entries_are_ignored_where_an_argument_says_which(ns: Any, given: dict[str, int], twin: str) -> None:

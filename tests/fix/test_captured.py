@@ -89,6 +89,7 @@ def added(text: str, folder) -> list[str]:
     return [line[1:].strip() for line in done.stdout.splitlines() if line[:1] == "+" and line[:2] != "++"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("framework", HEAD)
 @pytest.mark.parametrize(
     ("forward", "backward", "patched"),

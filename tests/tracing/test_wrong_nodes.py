@@ -107,6 +107,7 @@ def test_one_of_thirty_modules_that_is_off_by_one_percent_is_named(framework, ev
     assert graph.nodes[graph.wrong_nodes[0].node].module == "Net.blocks.17"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("spoil", SPOILT, ids=lambda spoil: spoil.__name__)
 def test_every_kind_of_mistake_is_found_in_its_module_alone(framework, spoil):
     net, x = network(framework, 3, 1, spoil)

@@ -103,6 +103,7 @@ def test_right_functions_agree_compiled_and_not(file, name, compared):
     assert any(e.check == "compilation" for e in case.evidence) is compared
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", [[], [2]])
 @pytest.mark.parametrize("name", ["half_inside", "cut_short"])
 def test_rounding_in_a_low_precision_is_no_mistake(file, name, shape):

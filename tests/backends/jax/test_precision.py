@@ -132,6 +132,7 @@ rounded_in_backward = made(computed_as_given, in_single())
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "dtype", "kinds"),
     [

@@ -91,6 +91,7 @@ def test_a_compiled_projection_cannot_be_differentiated_and_a_compiled_gradient_
     np.testing.assert_allclose(gradient, 0.0, atol=1e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_right_projection_passes(file, name):
     case = case_of(file, name)

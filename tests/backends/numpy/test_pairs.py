@@ -76,6 +76,7 @@ def finding(report):
     return case.verdict, [found.kind.value for found in case.findings]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("framework", "source", "forward", "saved", "kind"),
     [

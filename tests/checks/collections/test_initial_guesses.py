@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import gradcli
 from gradcli.verdict import Verdict
@@ -41,6 +42,7 @@ STEPS = {
 }
 
 
+@pytest.mark.sampled(1)
 @in_turn("name", STEPS)
 def test_none_for_the_guess_alone_is_right(ns, name) -> None:
     inputs = tuple(ns.tensor(value, requires_grad=True) for value in (A, GUESS))

@@ -45,6 +45,7 @@ def test_errors_larger_than_what_stopping_leaves_fail(solver, backend, mistake) 
     assert check(solver, backend, 1, factor=MISTAKES[mistake]).verdict is Verdict.FAILED
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("solver", "backend"), CASES[::2])
 def test_a_solution_kept_as_a_constant_fails_at_the_second_order_only(solver, backend) -> None:
     case = check(solver, backend, 2, constant=True)

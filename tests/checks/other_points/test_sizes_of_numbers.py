@@ -63,6 +63,7 @@ def checked(request, tmp_path):
     return check
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("numbers", [(1, 2), (2, 1)])
 def test_numbers_of_diagonals_go_with_the_columns(checked, numbers):
     case = checked("Transpose", *numbers, shapes=((5, 4),))

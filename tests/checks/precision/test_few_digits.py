@@ -51,7 +51,7 @@ def check(factor: float, digits: Any) -> CheckResult:
     return result
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("digits", [half, single, three_digits])
 @pytest.mark.parametrize("factor", [-1.0, 1.1, 1e-4])
 def test_a_wrong_factor_fails_and_its_entries_are_those_of_the_cosine(factor: float, digits: Any) -> None:

@@ -206,6 +206,7 @@ def test_complex_numbers_are_copied_from_wherever_they_lie(offset):
     assert framework.as_tensor(numbers).data_ptr() % 16 == 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("hidden", [False, True], ids=["body in sight", "body hidden"])
 @pytest.mark.parametrize("n", [4, 9])
 def test_a_product_in_single_precision_is_right_at_both_orders(hidden, n):

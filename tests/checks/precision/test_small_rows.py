@@ -46,6 +46,7 @@ def test_a_right_gradient_passes_at_both_orders(scaled, ns, hidden) -> None:
     assert case.verdict is Verdict.PASSED, case.findings
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("scaled", "ns", "hidden"), in_ways(SEEN, 2))
 def test_a_mistake_in_one_small_output_fails_and_is_told_of_that_output(scaled, ns, hidden) -> None:
     case = check(ns, scaled, spoilt=True, hidden=hidden)

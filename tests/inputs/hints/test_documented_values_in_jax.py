@@ -47,6 +47,7 @@ def rotated(factor):
     return rotate
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("target", "shapes"), [(masked_sum, ((3, 4), (4,))), (rotated, ((4, 5, 6), (5, 3), ()))])
 def test_masks_and_halves_of_axes_in_jax(target, shapes) -> None:
     case = gradcli.check(target(1.0), shrink=False, order=1).cases[0]

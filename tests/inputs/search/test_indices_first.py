@@ -5,6 +5,7 @@ import pytest
 import gradcli
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
 @pytest.mark.parametrize("first", [True, False], ids=["indices first", "indices last"])
 def test_indices_of_take_are_found_in_either_place(first, wrong):
