@@ -67,7 +67,9 @@ def values_to_try(argument: Argument, arguments: Sequence[Argument]) -> tuple[An
         return ()
     chosen = (other_axes(argument, arguments), unused_classes(argument, arguments), _other_windows(argument))
     named = next((values for values in chosen if values is not None), None)
-    return indices_to_ignore(argument, arguments) or (other_values(argument.value) if named is None else named)
+    if named is None:
+        named = (*other_values(argument.value), *_if_an_axis(argument, arguments))
+    return indices_to_ignore(argument, arguments) or named
 
 
 def places_windows(argument: Argument) -> bool:
@@ -123,6 +125,13 @@ def other_values(value: float) -> tuple[Any, ...]:
         return (0.375, 2.5)
     scaled = (value * _SMALLER, value * _LARGER)  # a shorter time or step makes a discretisation more accurate
     return tuple(v for v in scaled if math.isfinite(v) and v != value and v not in _NEUTRAL)
+
+
+def _if_an_axis(argument: Argument, arguments: Sequence[Argument]) -> tuple[int, ...]:
+    """The other axes of the first tensor for 0 and 1, which may choose one where forward refuses larger numbers."""
+    axes = next((each.value.ndim for each in arguments if each.is_tensor and each.value is not None), 0)
+    is_small = type(argument.value) is int and argument.value in (0, 1)
+    return tuple(axis for axis in range(min(axes, 2)) if axis != argument.value) if is_small else ()
 
 
 def other_axes(argument: Argument, arguments: Sequence[Argument]) -> tuple[int, ...] | None:

@@ -23,12 +23,24 @@ class LongerAxis:
     more: int
 
     def of(self, arguments: Sequence[Argument]) -> list[Argument]:
-        """The arguments with the axis longer: its entries are repeated from the beginning."""
-        argument = arguments[self.position]
-        length = argument.shape[self.axis]
-        value: Any = np.take(argument.value, np.arange(length + self.more) % length, self.axis)
+        """The arguments with the axis longer: its entries are repeated from the beginning.
+
+        Axes that were of its new length get a length that no axis has: a mistake that confuses two axes is right where
+        both are of one length.
+        """
+        new = arguments[self.position].shape[self.axis] + self.more
+        used = {length for argument in arguments if argument.is_tensor for length in argument.shape}
+        free = next(n for n in itertools.count(new + 1) if n not in used)
         made = list(arguments)
-        made[self.position] = replace(argument, value=value, own=None)
+        for position, argument in enumerate(arguments):
+            if argument.is_tensor and argument.sparsity is None:
+                value: Any = argument.value
+                for axis, length in enumerate(argument.shape):
+                    if (position, axis) == (self.position, self.axis):
+                        value = np.take(value, np.arange(new) % length, axis)
+                    elif length == new:
+                        value = np.take(value, np.arange(free) % new, axis)
+                made[position] = argument if value is argument.value else replace(argument, value=value, own=None)
         return made
 
     def named(self, arguments: Sequence[Argument]) -> str:

@@ -46,6 +46,18 @@ class Mean(Function):
         (x,) = ctx.saved_tensors
         return g.unsqueeze(ctx.dim).expand(x.shape) / x.shape[1], None
 
+
+class Along(Mean):
+    @staticmethod
+    def forward(ctx, x, which):
+        return Mean.forward(ctx, x, which)
+
+
+class AlongAny(Along):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g.unsqueeze(ctx.dim).expand(x.shape) / x.shape[ctx.dim], None
 """
 
 
@@ -81,3 +93,13 @@ def test_axes_that_are_confused_are_not_excused_by_a_square(checked):
     case = checked("Mean", 1, shapes=((3, 4),))
     assert case.verdict is Verdict.FAILED
     assert "dim=0" in case.findings[0].message
+
+
+@pytest.mark.parametrize(("shape", "other"), [((3, 4), 0), ((3, 4, 5), 2), ((5, 3, 4), 2)])
+def test_an_axis_is_recognised_under_any_name(checked, shape, other):
+    case = checked("Along", 1, shapes=(shape,))
+    assert case.verdict is Verdict.FAILED
+    assert f"which={other}" in case.findings[0].message, case.findings
+    case = checked("AlongAny", 1, shapes=(shape,))
+    assert case.verdict is Verdict.PASSED, case.findings
+    assert not any("is wrong" in note for note in case.notes)
