@@ -51,6 +51,7 @@ HOMES = {
         "backends/jax/configuration.py",
         "backends/jax/custom_rules.py",
         "backends/jax/pairs.py",
+        "backends/jax/shared_loops.py",
         "backends/jax/steps.py",
         "backends/jax/iterations.py",
         "backends/jax/values.py",

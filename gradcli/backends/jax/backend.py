@@ -34,6 +34,7 @@ from gradcli.backends.jax.rules import (
     rule_of,
     rules_of,
 )
+from gradcli.backends.jax.shared_loops import loops_compiled_once
 from gradcli.backends.jax.steps import has_loops, roundoff_inside
 from gradcli.backends.jax.tracing import vjp_trace
 from gradcli.backends.tensor.framework import Framework
@@ -131,7 +132,8 @@ class JaxTransforms(Transforms):
         The guard is the innermost: what restores JAX's settings must not be interrupted.
         """
         guard = users_code(self.framework, silent=silent, asked=asked, distance=distance)
-        with compilations_reused(), in_64_bits() if wide else contextlib.nullcontext(), guard:
+        precision = in_64_bits() if wide else contextlib.nullcontext()
+        with compilations_reused(), loops_compiled_once(), precision, guard:
             yield
 
     def refuses_64_bits(self, error: BaseException) -> bool:

@@ -38,12 +38,18 @@ def scan_counts(parameters: Mapping[str, Any]) -> tuple[int, int]:
 
 def jaxprs_of(step: Any) -> list[Any]:
     """The jaxprs inside an equation: its loop's body, its branches, the function that it calls."""
+    body = body_kept_as_function(step)
+    closed = [*([] if body is None else [body]), *jaxprs_among(step.params)]
+    return [getattr(jaxpr, "jaxpr", jaxpr) for jaxpr in closed]
+
+
+def jaxprs_among(parameters: Mapping[str, Any]) -> list[Any]:
+    """The jaxprs in an equation's parameters, those that are closed with their constants."""
     from jax.extend import core
 
-    body = body_kept_as_function(step)
-    values = [body, *(v for p in step.params.values() for v in (p if isinstance(p, tuple | list) else (p,)))]
     kinds = (core.ClosedJaxpr, core.Jaxpr)  # the same from JAX 0.11
-    return [v.jaxpr if isinstance(v, core.ClosedJaxpr) else v for v in values if isinstance(v, kinds)]
+    values = [v for p in parameters.values() for v in (p if isinstance(p, tuple | list) else (p,))]
+    return [v for v in values if isinstance(v, kinds)]
 
 
 def body_kept_as_function(step: Any) -> Any | None:
