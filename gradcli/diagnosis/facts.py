@@ -5,7 +5,7 @@ a few random directions with error bounds, at any size, instead of on a whole Ja
 random direction with probability zero.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, final
@@ -181,6 +181,24 @@ class Facts:
         `rows` are the numbers of the cotangents for which to compare it, all by default.
         """
         return self.judged(place, candidate, rows=rows) is True
+
+    def explains_within(
+        self, place: int, candidate: Sequence[Gradient], within: Callable[[NDArray[Any]], NDArray[Any]]
+    ) -> bool:
+        """The result of `explains` for the changes alone that `within`, a projection, leaves as they are."""
+        where, block = self.subject.domain.slices[place], self.subject.domain.blocks[place]
+        generator = np.random.default_rng([self._seed, 43, place])
+        arrays = [np.asarray(c) for c in candidate if c is not None]
+        for _ in range(2):
+            direction = self._direction(generator, where)
+            direction[where] = within(direction[where].reshape(block.shape)).reshape(-1)
+            slope = self._slope(generator, direction, None)
+            flat = [self._flat(place, c) for c in arrays]
+            predicted = np.array([part @ direction[where] for part in flat])
+            size = _size(flat, direction[where])
+            if len(flat) < len(candidate) or not _close(predicted, slope.values, slope.bounds, size, ROUNDING):
+                return False
+        return True
 
     def judged(
         self,

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from gradcli.diagnosis import cotangents, reductions, regions, whole
+from gradcli.diagnosis import cotangents, reductions, whole
+from gradcli.diagnosis.constrained import right_changes
 from gradcli.diagnosis.entries import outputs_of, worst_entries
 from gradcli.diagnosis.facts import Facts
+from gradcli.diagnosis.regions import naming as regions
 from gradcli.diagnosis.remembered import remembered
 from gradcli.diagnosis.residual import lacking_form
 from gradcli.diagnosis.slips.naming import explained_by_slip
@@ -31,7 +33,7 @@ def name_gradient(
     kind, message, extra = _first_name(suspect) or _wrong(suspect)
     return Finding(
         kind=kind,
-        message=message + _only_for(suspect),
+        message=message + _only_for(suspect) + right_changes(suspect),
         input=name,
         output=None if mismatch is None else facts.subject.output_numbers[mismatch.output],
         entries=worst_entries(facts, place, mismatch, shape=shape),

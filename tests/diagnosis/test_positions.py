@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradcli.diagnosis.predicate import Rule, Sample, fitting_rule
+from gradcli.diagnosis.regions.predicate import Rule, Sample, fitting_rule
 
 
 @pytest.mark.parametrize(

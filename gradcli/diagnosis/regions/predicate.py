@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.diagnosis.positions import by_indices, by_position
+from gradcli.diagnosis.regions.positions import by_indices, by_position
 from gradcli.frozen import dataclass
 
 Mask = NDArray[np.bool_]

@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from gradcli.diagnosis.entries import indices_of, pulled_back, tells_of_the_right, wrong_mask
 from gradcli.diagnosis.factor import factor_on, fit_factor
-from gradcli.diagnosis.predicate import Rule, fitting_rule
-from gradcli.diagnosis.samples import looked_at, probe_of, samples_of
+from gradcli.diagnosis.regions.predicate import Rule, fitting_rule
+from gradcli.diagnosis.regions.samples import looked_at, probe_of, samples_of
 from gradcli.diagnosis.suspect import Named, Suspect
 from gradcli.diagnosis.table import SIGNIFICANCE, Table
 from gradcli.findings import FindingKind

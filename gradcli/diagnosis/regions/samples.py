@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.diagnosis.facts import Facts
-from gradcli.diagnosis.predicate import Mask, Probe, Sample
+from gradcli.diagnosis.regions.predicate import Mask, Probe, Sample
 from gradcli.diagnosis.suspect import Suspect
 from gradcli.diagnosis.table import SIGNIFICANCE
 from gradcli.watchdog.limit import TimeLimit
