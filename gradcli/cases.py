@@ -8,6 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from gradcli.frozen import dataclass
+from gradcli.targets import TargetInfo
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -196,3 +197,11 @@ class Argument:
     def shape(self) -> tuple[int, ...]:
         """The shape of the tensor that this stands for."""
         return tuple(self.value.shape) if self.sparsity is None else self.sparsity.shape
+
+
+def with_defaults(arguments: Sequence[Argument], info: TargetInfo) -> list[Argument]:
+    """The arguments, and the defaults of those left out, by keyword if forward takes them only so."""
+    names = {argument.name for argument in arguments}
+    left = [p for p in info.parameters if p.has_default and p.name not in names]
+    made = [Argument(name=p.name, value=p.default, is_tensor=False, keyword=p.keyword_only) for p in left]
+    return [*arguments, *made]

@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from gradcli.backends.base import Subject
-from gradcli.cases import Argument
+from gradcli.cases import Argument, with_defaults
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
 from gradcli.checks.other_points.numbers import (
@@ -38,7 +38,7 @@ class ConstantsCheck(Check):
         subject = situation.subject
         if not comparable(situation):
             return
-        given, costly = with_defaults(subject), situation.map_of(subject, 1).is_costly
+        given, costly = with_defaults(subject.arguments, subject.info), situation.map_of(subject, 1).is_costly
         for position, argument in enumerate(given):
             if costly and sets_accuracy(argument.name):
                 continue  # what sets an accuracy is always excused: not worth trying where each call is slow
@@ -97,7 +97,7 @@ class ConstantsCheck(Check):
 
     def _others_with(self, situation: Situation, longer: LongerAxis, argument: Argument) -> Iterator[Evidence]:
         """Failures where another whole number changes with the axis, which the gradient has to be right for as well."""
-        given = with_defaults(situation.subject)
+        given = with_defaults(situation.subject.arguments, situation.subject.info)
         for position, each in enumerate(given):
             varies = type(each.value) is int and not chooses_an_axis(each) and bool(values_to_try(each, given))
             if varies and each.name != argument.name:
@@ -178,12 +178,3 @@ def _accepted(subject: Subject, arguments: list[Argument]) -> Subject | None:
 
 def _shapes(subject: Subject) -> list[tuple[int, ...]]:
     return [output.shape for output in subject.first_call.outputs]
-
-
-def with_defaults(subject: Subject) -> list[Argument]:
-    """The subject's arguments, and the defaults of those left out, by keyword if forward takes them only so."""
-    given = list(subject.arguments)
-    names = {argument.name for argument in given}
-    left = [p for p in subject.info.parameters if p.has_default and p.name not in names]
-    made = [Argument(name=p.name, value=p.default, is_tensor=False, keyword=p.keyword_only) for p in left]
-    return given + made

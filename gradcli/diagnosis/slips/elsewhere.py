@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.cases import Argument
+from gradcli.cases import Argument, with_defaults
 from gradcli.diagnosis.facts import Facts
 from gradcli.errors import UserCodeError
 
@@ -50,12 +50,12 @@ def far_away(facts: Facts) -> Iterator[tuple[Facts, bool]]:
 
 
 def at_other_numbers(facts: Facts) -> Facts | None:
-    """The facts with other values of float arguments; None if there are none, or forward rejects these."""
+    """The facts with other values of float arguments; None without any, or if forward rejects these."""
+    given = with_defaults(facts.subject.arguments, facts.subject.info)
     arguments = [
-        replace(a, value=_SMALLER * a.value) if not a.is_tensor and isinstance(a.value, float) else a
-        for a in facts.subject.arguments
+        replace(a, value=_SMALLER * a.value) if not a.is_tensor and isinstance(a.value, float) else a for a in given
     ]
-    if all(a is b for a, b in zip(arguments, facts.subject.arguments, strict=True)):
+    if all(a is b for a, b in zip(arguments, given, strict=True)):
         return None
     there = facts.at(_values(facts), arguments)
     return None if there is None else there.bound_anew()

@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from gradcli.backends.base import Subject
-from gradcli.cases import Argument
-from gradcli.checks.constants import with_defaults
+from gradcli.cases import Argument, with_defaults
 from gradcli.errors import UserCodeError
 from gradcli.inputs.hints.argument_names import limits_iterations
 from gradcli.numerics.wording import of_largest
@@ -25,7 +24,7 @@ def unconverged_note(subject: Subject, evidence: Sequence[Evidence]) -> str | No
     """
     if not any(e.verdict is Verdict.FAILED and e.check == "gradient" and e.order == 1 for e in evidence):
         return None
-    given = with_defaults(subject)
+    given = with_defaults(subject.arguments, subject.info)
     for position, argument in enumerate(given):
         if type(argument.value) is not int or not limits_iterations(argument.name):
             continue

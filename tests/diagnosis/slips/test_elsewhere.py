@@ -76,6 +76,22 @@ class Gate(Function):
         return to_x, to_update, g * (update - x) * s * (1 - s)
 """
 )
+CAUCHY = (
+    HEADER
+    + """
+class Cauchy(Function):
+    @staticmethod
+    def forward(ctx, x, c=2.0):
+        ctx.save_for_backward(x)
+        ctx.c = c
+        return c * c / 2 * torch.log(1 + (x / c) ** 2)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return g * x / (1 + x**2 / ctx.c), None
+"""
+)
 POWER = (
     HEADER
     + """
@@ -121,6 +137,15 @@ def test_a_term_that_depends_on_a_number_is_told_with_the_number(failed):
     (finding,) = failed(NUMBERS, "Step").findings
     assert "ctx.dt" in finding.message
     assert "with this corrected, the returned gradient is right" in finding.message
+
+
+def test_a_factor_is_corrected_for_other_values_of_a_number_that_was_left_out(failed):
+    """With c=2, half of x²/c is right as well."""
+    case = failed(CAUCHY, "Cauchy")
+    (finding,) = case.findings
+    assert "x ** 2 / ctx.c / ctx.c)` belongs; with this corrected, the returned gradient is right" in finding.message
+    assert "other checks" not in finding.message
+    assert case.patch is not None
 
 
 def test_a_correction_that_spoils_the_gradient_at_other_values_is_not_told(failed):
