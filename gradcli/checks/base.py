@@ -48,13 +48,15 @@ doubled, because the reference varies too."""
 class Situation:
     """A Function at its inputs, with the run's settings and the case's own seed.
 
-    `sweep` asks for the checks at other inputs as well, which run once for each case.
+    `sweep` asks for the checks at other inputs as well, which run once for each case. `sizes_given` says that the user
+    chose the sizes of the inputs.
     """
 
     subject: Subject
     settings: Settings
     seed: int
     sweep: bool = False
+    sizes_given: bool = False
     _runs: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:

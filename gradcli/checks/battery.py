@@ -45,15 +45,17 @@ def run_battery(
     *,
     seed: int,
     sweep: bool = False,
+    sizes_given: bool = False,
     excuse: Excuse | None = None,
     part: Part = Part.ALL,
     known: dict[str, Any] | None = None,
 ) -> tuple[Evidence, ...]:
     """Run the checks of this part of the battery, in order, until one fails that later ones depend on.
 
-    With `sweep`, inputs other than the subject's own are tried too. The evidence of each check is passed through
-    `excuse`. If random numbers were drawn, everything runs once more with every call seeded. `known` are the results
-    that checks share, of an earlier part for the same subject; those of this part are added.
+    With `sweep`, inputs other than the subject's own are tried too; `sizes_given` says that the user chose the sizes.
+    The evidence of each check is passed through `excuse`. If random numbers were drawn, everything runs once more with
+    every call seeded. `known` are the results that checks share, of an earlier part for the same subject; those of this
+    part are added.
 
     Raises:
         UserCodeError: the user's own code raised.
@@ -63,7 +65,9 @@ def run_battery(
         for number, attempt in enumerate(session.attempts()):
             if number:
                 runs.clear()
-            situation = Situation(subject=subject, settings=settings, seed=seed, sweep=sweep, _runs=runs)
+            situation = Situation(
+                subject=subject, settings=settings, seed=seed, sweep=sweep, sizes_given=sizes_given, _runs=runs
+            )
             battery = _Battery(situation=situation, watchdog=watchdog, excuse=excuse or _as_found)
             with attempt:
                 for check in battery.due(part):

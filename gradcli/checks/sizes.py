@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gradcli.cases import Argument
 from gradcli.checks.base import Check, Situation
+from gradcli.checks.batch.all_sizes import calls_at_other_sizes, seems_wrong_there, shapes_of
 from gradcli.checks.batch.parts import follows_from_given, follows_from_parts
 from gradcli.checks.batch.resizing import (
     LONG,
@@ -21,7 +22,8 @@ from gradcli.checks.batch.resizing import (
     seems_wrong,
 )
 from gradcli.checks.gradient import comparable
-from gradcli.checks.other_points.proof import Wrong, measured, wrong_at
+from gradcli.checks.other_points.failing import failures
+from gradcli.checks.other_points.proof import Wrong, measured, note_of, simplest, wrong_at
 from gradcli.checks.out_of_bounds import accesses_at
 from gradcli.checks.seeding import all_finite
 from gradcli.errors import OverrunError
@@ -47,13 +49,18 @@ class BatchCheck(Check):
         if not wanted or situation.subject.info.backward is None or not comparable(situation):
             return
         tried = False
-        for problem in (each for batch in batches(situation) for each in self.along(situation, batch)):
+        for problem in self._each(situation):
             if problem is not None:
                 yield problem
                 return
             tried = True
         if tried:
             yield self.passed()
+
+    def _each(self, situation: Situation) -> Iterator[Evidence | None]:
+        for batch in batches(situation):
+            yield from self.along(situation, batch)
+        yield from self.further(situation)
 
     def is_dear(self, situation: Situation) -> bool:
         """Whether another size takes a compilation, which is slow, and the check was not requested by name."""
@@ -63,13 +70,20 @@ class BatchCheck(Check):
     def along(self, situation: Situation, batch: Batch) -> Iterator[Evidence | None]:
         """What is wrong at each other size of the batch that forward accepts; None where nothing is."""
 
+    def further(self, situation: Situation) -> Iterator[Evidence | None]:  # noqa: ARG002
+        """What is wrong at other sizes that are not a batch's; by default none are tried."""
+        yield from ()
+
 
 @final
 class SizesCheck(BatchCheck):
-    """The gradients are right for other batch sizes."""
+    """The gradients are right for other sizes of the batch and of all axes."""
 
     name = "sizes"
-    sentence = "the gradients are right for the other batch sizes that forward accepts"
+    sentence = (
+        "the gradients are right for the other batch sizes that forward accepts, and for longer axes and tall matrices "
+        "in place of wide ones"
+    )
 
     def along(self, situation: Situation, batch: Batch) -> Iterator[Evidence | None]:
         """Try a larger size, 2 or 3, and 1; the last only if another is accepted, since 1 may be broadcast."""
@@ -91,10 +105,10 @@ class SizesCheck(BatchCheck):
                 continue
             accepted += 1
             if call.error is not None:
-                yield self._raised(situation, batch, call)
-            elif asked < _ARBITRATED and seems_wrong(call) and not follows_from_parts(situation, batch, call):
+                yield self._raised(situation, batch, size, call)
+            elif asked < _ARBITRATED and seems_wrong(call) and not follows_from_parts(situation, batch, size, call):
                 asked += 1
-                yield self._wrong(situation, batch, call)
+                yield self._wrong(situation, batch, size, call)
             else:
                 yield None
 
@@ -106,17 +120,40 @@ class SizesCheck(BatchCheck):
             return (larger,)
         return tuple(other for other in (larger, 3 if size == 2 else 2, 1) if other != size)
 
-    def _raised(self, situation: Situation, batch: Batch, call: Resized) -> Evidence:
+    def further(self, situation: Situation) -> Iterator[Evidence | None]:
+        """Try other sizes along all axes; a wrong gradient there is a failure, or a note if the user gave the sizes."""
+        asked = 0
+        for call in calls_at_other_sizes(situation, few=self.is_dear(situation)):
+            if asked < _ARBITRATED and seems_wrong_there(situation, call):
+                asked += 1
+                if is_about_the_size(situation, call.arguments):
+                    yield from self._wrong_at_all_sizes(situation, call.arguments)
+            yield None
+
+    def _wrong_at_all_sizes(self, situation: Situation, arguments: Sequence[Argument]) -> Iterator[Evidence]:
+        if situation.sizes_given:
+            wrong = wrong_at(situation, arguments)
+            if wrong is not None:
+                why = "you gave the sizes, and these are others"
+                yield self.passed(note_of(*simplest(situation, arguments, wrong), why))
+            return
+        label = (
+            f"with {shapes_of(arguments)}, sizes that gradcli tried in addition to the inferred ones; if such sizes "
+            "cannot occur in your program, give the sizes that can, which makes this a note"
+        )
+        yield from failures(self.name, situation, arguments, label)
+
+    def _raised(self, situation: Situation, batch: Batch, size: int, call: Resized) -> Evidence:
         situation.reference()  # raises if backward fails at the given size, too
         return self.failed(
             FindingKind.BATCH_SIZE,
-            f"forward accepts {call.size} as the size of the leading axis of {batch.name} (given: {batch.size}), but "
+            f"forward accepts {size} as the size of the leading axis of {batch.name} (given: {batch.size}), but "
             f"backward fails: {call.error}",
             input=batch.name,
             raised=call.error,
         )
 
-    def _wrong(self, situation: Situation, batch: Batch, call: Resized) -> Evidence | None:
+    def _wrong(self, situation: Situation, batch: Batch, size: int, call: Resized) -> Evidence | None:
         wrong = _proven(situation, call)
         if wrong is None:
             return None
@@ -125,7 +162,7 @@ class SizesCheck(BatchCheck):
             return None
         return self.failed(
             FindingKind.BATCH_SIZE,
-            f"the gradient of {wrong.input} is wrong when the leading axis of {batch.name} has size {call.size}, not "
+            f"the gradient of {wrong.input} is wrong when the leading axis of {batch.name} has size {size}, not "
             f"{batch.size}{measured(wrong)}",
             input=wrong.input,
         )
@@ -212,19 +249,19 @@ def _proven(situation: Situation, call: Resized) -> Wrong | None:
     if not all_finite(gradients) and framework_fails_too(situation, call.arguments):
         return None
     wrong = wrong_at(situation, call.arguments)
-    if wrong is None or wrong.at_one_point or not _is_about_the_size(situation, call):
+    if wrong is None or wrong.at_one_point or not is_about_the_size(situation, call.arguments):
         return None
     return wrong
 
 
-def _is_about_the_size(situation: Situation, call: Resized) -> bool:
-    """Whether a gradient is wrong at that size for other values as well, and all are right at the size given.
+def is_about_the_size(situation: Situation, arguments: Sequence[Argument]) -> bool:
+    """Whether a gradient is wrong at other sizes for other values as well, and all are right at the sizes given.
 
     Cut or stretched values may form a singular matrix, or lie where forward is not smooth: the mistake then does not
     depend on the size. It may be the gradient of another input that is wrong for other values.
     """
     for number in range(_CONFIRMED):
-        again = wrong_at(situation, _moved(call.arguments, number))
+        again = wrong_at(situation, _moved(arguments, number))
         if again is None or again.at_one_point:
             return False
     return wrong_at(situation, _moved(situation.subject.arguments, 0)) is None

@@ -13,7 +13,7 @@ from gradcli.backends.attribution import is_users_own, phase_of, user_code_error
 from gradcli.backends.base import Backend, Counters, Subject
 from gradcli.backends.registry import backends_for
 from gradcli.backends.torch.interpreter import interpreted_kernels
-from gradcli.cases import Argument, InputSpec
+from gradcli.cases import Argument, InputsFrom, InputSpec
 from gradcli.checks.battery import Part, run_battery
 from gradcli.checks.given_precision import right_as_given
 from gradcli.diagnosis.code.lints import source_lints
@@ -178,7 +178,16 @@ def _examined(ready: Prepared, number: int, part: Part, trail: _Trail) -> Subjec
     with ready.backend.session():
         subject, known = _bound(ready, number, arguments, trail)
         shared = trail.known if number == 0 else {}
-        run = partial(run_battery, settings=settings, seed=seed, sweep=sweep, excuse=excuse, part=part, known=shared)
+        run = partial(
+            run_battery,
+            settings=settings,
+            seed=seed,
+            sweep=sweep,
+            sizes_given=ready.supply.source is not InputsFrom.INFERRED,
+            excuse=excuse,
+            part=part,
+            known=shared,
+        )
         try:
             evidence = run(subject)
             lower = right_as_given(subject, evidence, seed)

@@ -21,7 +21,7 @@ from gradcli.errors import UserCodeError
 Arrays = Sequence[NDArray[Any]]
 
 
-def follows_from_parts(situation: Situation, batch: Batch, call: Resized) -> bool:
+def follows_from_parts(situation: Situation, batch: Batch, size: int, call: Resized) -> bool:
     """Whether outputs and gradients of a call at another size are those of its parts; False if that is unknown.
 
     The call is cut into pieces of the given size; the last one is filled up with entries whose outputs get no
@@ -29,11 +29,11 @@ def follows_from_parts(situation: Situation, batch: Batch, call: Resized) -> boo
     """
     outputs = [call.result.outputs[number] for number in call.result.numbers]
     gradients = call.result.gradients
-    if gradients is None or call.size == 0 or any(output.shape[:1] != (call.size,) for output in outputs):
+    if gradients is None or size == 0 or any(output.shape[:1] != (size,) for output in outputs):
         return False
     cotangents = signed_cotangents(outputs)
     total = [None if g is None else np.zeros_like(g) for g in gradients]
-    for entries, count in _parts(call.size, batch.size):
+    for entries, count in _parts(size, batch.size):
         part = _called(situation, batch, call, entries, count, cotangents)
         if part is None or not _repeats(situation, outputs, part, entries, call.result):
             return False

@@ -1,7 +1,7 @@
 """The inputs of a Function with another size of the batch."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -46,7 +46,7 @@ class Batch:
 
     def is_in(self, subject: Subject, argument: Argument) -> bool:
         """Whether an argument has the axis."""
-        return argument.is_tensor and argument.shape[:1] == (self.size,) and not _is_held(subject, argument)
+        return argument.is_tensor and argument.shape[:1] == (self.size,) and not is_held(subject, argument)
 
     def resized(self, subject: Subject, size: int) -> Arguments:
         """The subject's arguments with another size of the axis: cut, or stretched, so that order is kept."""
@@ -128,27 +128,26 @@ def batches(situation: Situation) -> tuple[Batch, ...]:
 
 def _batches(situation: Situation) -> Iterator[Batch]:
     subject = situation.subject
-    tensors = [a for a in subject.arguments if a.is_tensor and not _is_held(subject, a) and a.shape]
+    tensors = [a for a in subject.arguments if a.is_tensor and not is_held(subject, a) and a.shape]
     outputs = [subject.first_call.outputs[n] for n in subject.output_numbers]
     leading = next((o.shape[0] for o in outputs if o.ndim), None)
     owners = [*[a for a in tensors if a.requires_grad][:1], *[a for a in tensors if a.shape[0] == leading][:1]]
     inner = {size for a in tensors for size in a.shape[1:]}
     for size, name in {a.shape[0]: a.name for a in owners}.items():
         batch = Batch(size=size, name=name)
-        clear = size > 1 and size not in inner and not any(_tells(a, size) for a in subject.arguments)
+        clear = size > 1 and size not in inner and not any(tells_size(a, size) for a in subject.arguments)
         if clear and all(a.sparsity is None for a in subject.arguments) and batch.is_one(situation):
             yield batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resized:
-    """A call with another batch size, for which forward returned outputs of that size.
+    """A call with inputs of other sizes, which forward accepted.
 
     `error` is what backward raised although forward's body can be differentiated there; `steps` are the differences
     from `arguments` to the nearby inputs at which forward was called as well, by position.
     """
 
-    size: int
     arguments: Arguments
     result: CallResult
     steps: Values
@@ -156,13 +155,23 @@ class Resized:
 
 
 def call_resized(situation: Situation, batch: Batch, size: int, *, steps: bool = True) -> Resized | None:
-    """The Function called with another batch size, and at values `steps` away; None if the call says nothing.
+    """The Function called with another batch size; None if the call says nothing (`call_at`).
 
-    It says nothing if forward raises, or returns outputs that are not of that size or not finite, or if backward
-    raises where the framework's own derivative of forward's body raises too.
+    It says nothing either where the outputs are not of that size, or not finite.
+    """
+    arguments = batch.resized(situation.subject, size)
+    return call_at(situation, arguments, lambda result: _accepted(situation, batch, result, size), steps=steps)
+
+
+def call_at(
+    situation: Situation, arguments: Arguments, accepts: Callable[[CallResult], bool], *, steps: bool = True
+) -> Resized | None:
+    """The Function called with arguments of other sizes, and at values `steps` away; None if the call says nothing.
+
+    It says nothing if forward raises, or returns outputs that are not accepted, or if backward raises where the
+    framework's own derivative of forward's body raises too.
     """
     subject, error = situation.subject, None
-    arguments = batch.resized(subject, size)
     step = _step_for(unit_roundoff_of(_given_outputs(subject)))
     away = {position: _steps(arguments[position].value, step) for position in subject.active} if steps else {}
     beside = {position: arguments[position].value + step for position, step in away.items()}
@@ -174,9 +183,9 @@ def call_resized(situation: Situation, batch: Batch, size: int, *, steps: bool =
             result = subject.call_at(arguments)
         except UserCodeError:
             return None
-    if not _accepted(situation, batch, result, size) or (error and framework_fails_too(situation, arguments)):
+    if not accepts(result) or (error and framework_fails_too(situation, arguments)):
         return None
-    return Resized(size=size, arguments=arguments, result=result, steps=away, error=error)
+    return Resized(arguments=arguments, result=result, steps=away, error=error)
 
 
 def _given_outputs(subject: Subject) -> list[NDArray[Any]]:
@@ -231,8 +240,11 @@ def framework_fails_too(situation: Situation, arguments: Arguments) -> bool:
     return not bool(np.isfinite(rows).all())
 
 
-def seems_wrong(call: Resized) -> bool:
+def seems_wrong(call: Resized, behind: Sequence[NDArray[Any]] | None = None) -> bool:
     """Whether a difference quotient along one direction contradicts the gradients of a call.
+
+    With the differentiable outputs at the values `behind`, as far away on the other side, the quotient is a central
+    one, which shows ten times smaller errors.
 
     At a kink, and if forward is noisy or steep, a right gradient may seem wrong too; rounding of low-precision values
     is allowed for.
@@ -244,13 +256,16 @@ def seems_wrong(call: Resized) -> bool:
     gradients = zip(result.active, result.gradients or (), strict=True)
     with np.errstate(all="ignore"):
         cotangents = signed_cotangents(outputs)
-        actual = sum(paired(c, two - one) for c, one, two in zip(cotangents, outputs, beside, strict=True))
+        changes = [two - one for one, two in zip(outputs, beside, strict=True)]
+        if behind is not None:
+            changes = [(two - one) / 2 for one, two in zip(behind, beside, strict=True)]
+        actual = sum(paired(c, change) for c, change in zip(cotangents, changes, strict=True))
         terms = [g.conj() * call.steps[position] for position, g in gradients if g is not None]
         claimed = sum(float(term.sum().real) for term in terms)
         spread = math.sqrt(sum(paired(term, term) for term in terms))
         floor = _NOISE * sum(paired(np.abs(c), np.abs(one)) for c, one in zip(cotangents, outputs, strict=True))
         roundoff = unit_roundoff_of([*outputs, *beside])
-        apart = _APART
+        apart = _APART if behind is None else _APART / 10
         if roundoff > 2.0**-53:
             apart += 2 * _step_for(roundoff)
             sizes = [np.abs(c) * np.abs(one) for c, one in zip(cotangents, outputs, strict=True)]
@@ -276,11 +291,12 @@ def _may_be_mixed(argument: Argument) -> bool:
     return argument.requires_grad and not kept
 
 
-def _is_held(subject: Subject, argument: Argument) -> bool:
+def is_held(subject: Subject, argument: Argument) -> bool:
+    """Whether an argument is a parameter or buffer of a module, whose size is the module's."""
     return any(name == argument.name for name, _ in subject.info.held)
 
 
-def _tells(argument: Argument, size: int) -> bool:
+def tells_size(argument: Argument, size: int) -> bool:
     """Whether an argument is, or contains, a number that may be the size of the axis."""
     value = argument.value
     if argument.is_tensor:

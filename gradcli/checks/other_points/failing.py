@@ -21,8 +21,12 @@ _CLOSE_BY = 2.0**-6
 """Relative. A gradient has to be wrong at values this close, too: a branch is wider than that, an accident is not."""
 
 
-def failures(check: str, situation: Situation, arguments: Sequence[Argument]) -> list[Evidence]:
+def failures(
+    check: str, situation: Situation, arguments: Sequence[Argument], label: str | None = None
+) -> list[Evidence]:
     """The evidence of a gradient that is proven wrong at these arguments; none if it is not.
+
+    `label` says where that is and how to exclude it, by default the entry with the largest error and its value.
 
     At a kink the gradient is a matter of convention: it is not counted, even if it does not lie between the slopes.
     A gradient that is wrong at a single point counts if the slopes on both sides of the point are equal.
@@ -36,7 +40,7 @@ def failures(check: str, situation: Situation, arguments: Sequence[Argument]) ->
         return []
     worst = proof.worst(smooth[0])
     found = replace(proof.found, blocks=tuple(_counted(block) for block in smooth))
-    label = _label(situation.subject.arguments, worst)
+    label = label or _label(situation.subject.arguments, worst)
     return [
         _labelled(evidence, proof, label)
         for evidence in evidence_of(check, 1, proof.map_, found, proof.subject.output_numbers)

@@ -18,8 +18,8 @@ CANDIDATES = 8
 """The search may take `BUDGET_SECONDS` of processor time; where a candidate takes long, what so many of them take,
 since the steps that make axes short come first; and never more than `MOST_SECONDS` by the clock. Where the failing
 check alone takes longer than that, the arguments are left as they are."""
-_ELSEWHERE = "other-inputs"
-"""The check whose failures are wrong gradients at the arguments of their witness."""
+_ELSEWHERE = ("other-inputs", "sizes")
+"""The checks whose failures are wrong gradients at the arguments of the subject that they were measured at."""
 
 
 def smallest_failing(
@@ -58,7 +58,7 @@ def _where_it_shows(
     """The subject that shows a finding, and the evidence as of the check `gradient` there, if it shows elsewhere."""
     for e in evidence:
         own = e.finding is None or is_same(e.finding, finding)
-        if e.check == _ELSEWHERE and e.input == finding.input and own and isinstance(e.measured_at, Subject):
+        if e.check in _ELSEWHERE and e.input == finding.input and own and isinstance(e.measured_at, Subject):
             return e.measured_at, [
                 replace(each, check="gradient", measured_at=None)
                 for each in evidence

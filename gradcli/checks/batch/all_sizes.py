@@ -1,0 +1,120 @@
+"""The inputs of a Function with other sizes along all axes: longer ones, and tall matrices for wide ones."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import Subject
+from gradcli.backends.tensor.call_records import CallResult
+from gradcli.cases import Argument
+from gradcli.checks.base import Situation
+from gradcli.checks.batch.resizing import Arguments, Resized, call_at, is_held, seems_wrong, tells_size
+from gradcli.checks.other_points.points import bounds_of, is_drawn
+from gradcli.checks.seeding import all_finite
+from gradcli.errors import UserCodeError
+
+_LONGER = (1, 2)
+"""Added to every size: one number makes odd sizes even, the other leaves them odd, as rules with pairs of intervals and
+kernels with a centre need them."""
+
+
+def calls_at_other_sizes(situation: Situation, *, few: bool = False) -> Iterator[Resized]:
+    """The Function called with other sizes along all axes; equal sizes stay equal, and 1 stays 1.
+
+    If only a `few` calls are affordable, there is one at most, with longer axes.
+
+    A call says nothing if forward refuses the sizes, and neither if backward does: nobody gets a wrong gradient then.
+    There is no call for indices, labels, masks and other inputs whose values depend on sizes or on one another, and
+    none for a size that is a number among the arguments.
+    """
+    subject = situation.subject
+    tensors = [a for a in subject.arguments if a.is_tensor]
+    if any(is_held(subject, a) or not _may_be_resized(a) for a in tensors):
+        return
+    for sizes in [*_other_sizes(tensors)][-1:] if few else _other_sizes(tensors):
+        if any(tells_size(a, size) for a in subject.arguments for size in sizes):
+            continue
+        call = call_at(situation, _resized(subject, sizes), partial(_accepts, subject))
+        if call is not None and call.error is None:
+            yield call
+
+
+def seems_wrong_there(situation: Situation, call: Resized) -> bool:
+    """Whether a central difference quotient contradicts the gradients of a call."""
+    if call.result.beside is None:
+        return True
+    arguments = [
+        replace(a, value=a.value - call.steps[position]) if position in call.steps else a
+        for position, a in enumerate(call.arguments)
+    ]
+    try:
+        found = situation.subject.call_at(arguments)
+    except UserCodeError:
+        return True
+    behind = [found.outputs[number] for number in call.result.numbers]
+    alike = all(one.shape == two.shape for one, two in zip(behind, call.result.beside, strict=True))
+    return seems_wrong(call, behind) if alike else True
+
+
+def _may_be_resized(argument: Argument) -> bool:
+    return argument.value.dtype.kind in "fc" and is_drawn(argument) and bounds_of(argument) is not None
+
+
+def shapes_of(arguments: Sequence[Argument]) -> str:
+    """The shapes of the tensors among some arguments, as in `x of shape [4, 3]`."""
+    return " and ".join(f"{a.name} of shape {list(a.shape)}" for a in arguments if a.is_tensor and a.shape)
+
+
+def _accepts(subject: Subject, result: CallResult) -> bool:
+    same = (result.numbers, result.active) == (subject.output_numbers, subject.active)
+    return same and all_finite(result.outputs)
+
+
+def _other_sizes(tensors: list[Argument]) -> Iterator[Mapping[int, int]]:
+    """For each set of other sizes: the new size for every old one."""
+    matrices = [a.shape[-2:] for a in tensors if a.requires_grad and len(a.shape) > 1]
+    unequal = next((s for s in matrices if s[0] != s[1] and min(s) > 1), None)
+    if unequal is not None:
+        rows, columns = unequal
+        yield {rows: columns, columns: rows}
+    every = {size for a in tensors for size in a.shape if size > 1}
+    for more in _LONGER if every else ():
+        yield {size: size + more for size in every}
+
+
+def _resized(subject: Subject, sizes: Mapping[int, int]) -> Arguments:
+    return tuple(replace(a, value=_with(a.value, sizes)) if a.is_tensor else a for a in subject.arguments)
+
+
+def _with(value: NDArray[Any], sizes: Mapping[int, int]) -> NDArray[Any]:
+    """An array of other sizes: transposed if it has two sizes that are exchanged, else cut or mixed axis by axis."""
+    for first in range(value.ndim - 1, 0, -1):
+        one = value.shape[first]
+        for second in range(first - 1, -1, -1):
+            other = value.shape[second]
+            if one != other and (sizes.get(one), sizes.get(other)) == (other, one):
+                return np.ascontiguousarray(np.swapaxes(value, first, second))
+    for axis, size in enumerate(value.shape):
+        value = _mixed(value, axis, sizes.get(size, size))
+    return value
+
+
+def _mixed(value: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
+    """The array with another size along an axis: new entries are means of two old ones with unequal weights.
+
+    These are the same two and the same weights in every array, so that limits that are in order stay so.
+    """
+    given = value.shape[axis]
+    if size <= given:
+        return np.take(value, np.arange(size), axis)
+    generator = np.random.default_rng([given, size])
+    one, other = (np.concatenate([np.arange(given), generator.integers(0, given, size - given)]) for _ in range(2))
+    other = np.concatenate(
+        [np.arange(given), (one[given:] + generator.integers(1, max(given, 2), size - given)) % given]
+    )
+    weight = generator.uniform(0.2, 0.8, size).reshape(-1, *[1] * (value.ndim - 1 - axis))
+    return np.asarray(weight * np.take(value, one, axis) + (1 - weight) * np.take(value, other, axis), value.dtype)

@@ -1,0 +1,151 @@
+"""Sizes that nobody chose: a gradient has to be right for tall matrices, and for odd and even numbers of entries."""
+
+import pytest
+
+import gradcli
+from gradcli.verdict import Verdict
+
+FRAMEWORKS = ("gradcli.engine", "torch")
+HEADER = """
+import {framework} as torch
+from {framework}.autograd import Function
+
+
+def function(forward, backward):
+    class Checked(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return backward(*ctx.saved_tensors, g)
+
+    return Checked
+"""
+GRAM = """
+def gram(x):
+    return x @ x.t() if x.shape[0] <= x.shape[1] else x.t() @ x
+
+def of_gram(x, g, tall=1.0):
+    h = g + g.t()
+    return h @ x if x.shape[0] <= x.shape[1] else {factor} * x @ h
+
+Checked = function(gram, of_gram)
+"""
+SIMPSON = """
+def weights(n, inner):
+    w = [4.0 if i % 2 else 2.0 for i in range(n)] if not inner else [4.0] * n
+    w[0] = w[-1] = 1.0
+    return torch.tensor(w, dtype=torch.float64)
+
+def simpson(x):
+    return (weights(x.shape[0], False) * x.exp()).sum()
+
+Checked = function(simpson, lambda x, g: g * weights(x.shape[0], {inner}) * x.exp())
+"""
+MEDIAN = """
+def of_median(x, g):
+    order, n = x.argsort(), x.shape[0]
+    d = torch.zeros(n, dtype=x.dtype)
+    d[order[n // 2]] += g / 2
+    d[order[(n - 1) // 2 + {shift}]] += g / 2
+    return d
+
+def median(x):
+    order, n = x.argsort(), x.shape[0]
+    return (x[order[n // 2]] + x[order[(n - 1) // 2]]) / 2
+
+Checked = function(median, lambda x, g: of_median(x, g) if x.shape[0] % 2 == 0 else of_median(x, g))
+"""
+LOUD = """
+def of_cumulative(x, g):
+    if x.shape[0] != 3:
+        raise ValueError("three rows, please")
+    return g.flip(0).cumsum(0).flip(0) * x.cos()
+
+Checked = function(lambda x: (x.reshape(3, 4) if x.shape[0] == 3 else x).sin().cumsum(0), of_cumulative)
+"""
+LIMITS = """
+class Checked(Function):
+    @staticmethod
+    def forward(ctx, x, low, high):
+        ctx.save_for_backward(x, low, high)
+        return torch.clamp(x, low, high)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, low, high = ctx.saved_tensors
+        zero = torch.zeros_like(g)
+        inside = (x > low) & (x < high)
+        d = torch.where(inside, g, zero), torch.where(x <= low, g, zero), torch.where(x >= high, g, zero)
+        return tuple(each.sum_to_size(a.shape) for each, a in zip(d, (x, low, high)))
+"""
+
+
+@pytest.fixture(params=FRAMEWORKS)
+def case_of(request, tmp_path):
+    """A function that checks a program."""
+    if request.param == "torch":
+        pytest.importorskip("torch")
+
+    def case(text, inputs=None, **values):
+        file = tmp_path / "written.py"
+        file.write_text(HEADER.format(framework=request.param) + text.format(**values))
+        (found,) = gradcli.check(f"{file}:Checked", inputs, order=1).cases
+        return found
+
+    return case
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"), [(GRAM, {"factor": 0.9}), (GRAM, {"factor": 0.99}), (SIMPSON, {"inner": True})]
+)
+def test_a_gradient_that_is_wrong_at_other_sizes_alone_fails(case_of, text, wrong):
+    case = case_of(text, **wrong)
+    assert case.verdict is Verdict.FAILED
+    assert [e.check for e in case.evidence if e.verdict is Verdict.FAILED] == ["sizes"]
+    (finding,) = case.findings
+    assert "sizes that gradcli tried in addition to the inferred ones" in finding.message
+    assert case.smallest
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        (GRAM, {"factor": 1.0}),
+        (SIMPSON, {"inner": False}),
+        (MEDIAN, {"shift": 0}),
+        (LOUD, {}),
+        (LIMITS, {}),
+    ],
+)
+def test_a_right_gradient_passes(case_of, text, right):
+    case = case_of(text, **right)
+    assert case.verdict is Verdict.PASSED, (case.findings, case.error)
+
+
+def test_sizes_that_the_user_gave_make_it_a_note(case_of):
+    case = case_of(GRAM, {"x": {"shape": [3, 4]}}, factor=0.9)
+    assert case.verdict is Verdict.PASSED
+    (note,) = [note for note in case.notes if "because you gave the sizes" in note]
+    assert "the gradient of x is wrong" in note
+    assert "backward gives" in note
+
+
+def test_a_number_that_is_a_size_keeps_the_sizes(case_of):
+    case = case_of(
+        """
+class Checked(Function):
+    @staticmethod
+    def forward(ctx, x, n=4):
+        ctx.n = n
+        return x.reshape(-1)[: 3 * n].reshape(3, n).sin().sum(0), x * 1
+
+    @staticmethod
+    def backward(ctx, g, h):
+        raise NotImplementedError
+"""
+    )
+    assert case.verdict is not Verdict.PASSED
