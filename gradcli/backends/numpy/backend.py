@@ -176,7 +176,9 @@ class NumpySubject(ArraySubject):
         return [self._derived(values, outputs, [cotangents])[0] for _ in range(times)]
 
     def interleaved(self, cotangents: Arrays, between: Callable[[], bool]) -> Gradients | None:
-        """Forward, then `between`, then the derivative."""
+        """Forward, then `between`, then the derivative; None where it belongs to the last call on an object."""
+        if self._pair.keeps_state:
+            return None
         outputs, _ = self.forward(self.values())
         return self._derived(self.values(), outputs, [cotangents])[0] if between() else None
 

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
+from gradcli.backends.numpy.claims import kept_on_object
 from gradcli.errors import UsageError
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -14,10 +15,12 @@ _PLACED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KE
 class DerivativeBinding:
     """Binds the arguments of a function to the parameters of its derivative.
 
-    By name where the derivative has all the names that the function is called with: `jac(x, p=2)` for `f(x, p=2)`; or
-    only some of them, if it could not be called in the function's order: `df(g, x)` for `f(x, bias)`. It is a vjp if
-    one further parameter without a default is left, which takes the cotangent, wherever it stands. Any other derivative
-    is called with the arguments in the same order, and the cotangent behind them.
+    By name where the derivative has all the names that the function is called with: `jac(x, p=2)` for `f(x, p=2)`;
+    or only some of them, if it could not be called in the function's order: `df(g, x)` for `f(x, bias)`. It is a
+    vjp if one further parameter without a default is left, which takes the cotangent, wherever it stands. A method
+    that reads what the function keeps on their object, as that of a layer does, may take the cotangent alone:
+    `backward(dout)`. Any other derivative is called with the arguments in the same order, and the cotangent behind
+    them.
 
     Raises:
         UsageError: the derivative can be called in neither way.
@@ -35,6 +38,9 @@ class DerivativeBinding:
         left = [
             p.name for p in self._takes.parameters.values() if _is_required(p) and p.name not in self._own.parameters
         ]
+        if len(left) <= 1 and not names & set(self._takes.parameters) and kept_on_object(function, gradient):
+            self._by_name, self._cotangent = True, left[0] if left else None
+            return
         in_order = self._keeps_order(self._own, self._takes)
         if len(left) <= 1 and (names <= set(self._takes.parameters) or (not in_order and self._shares_names)):
             self._by_name = True
