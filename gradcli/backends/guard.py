@@ -4,12 +4,13 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
-from typing import TextIO, final
+from typing import Any, TextIO, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradcli.backends.attribution import phase_of, user_code_error, users_frames
 from gradcli.backends.tensor.framework import Framework
@@ -25,6 +26,17 @@ _CHOSEN = (
 )
 lost_devices: set[str] = set()
 """The frameworks whose device this process has lost."""
+_ORDINARY = 1000.0
+"""A backward that iterates to an absolute tolerance near float64's rounding runs forever for larger cotangents."""
+Cotangents = Sequence[NDArray[Any] | None]
+
+
+def are_ordinary(cotangents: Cotangents) -> bool:
+    """Whether cotangents are of a size that training has; the large ones of checks have equal entries."""
+    for cotangent in cotangents:
+        if cotangent is not None and cotangent.size and abs(cotangent.flat[0]) > _ORDINARY:
+            return False
+    return True
 
 
 class ModeLeftError(RuntimeError):
@@ -198,6 +210,7 @@ class UsersCode(contextlib.AbstractContextManager[None]):
         seed: what the generators are set to.
         recording: whether a graph is recorded, whatever the caller of the checker has set.
         asked: whether it runs at inputs that were asked for; elsewhere its time is limited.
+        passed: the cotangents passed back, if any; the time is limited for larger ones than training has.
         forward: how often forward is among what runs; the time of one call tells how sparingly to call it.
         distance: how far from the inputs asked for it runs.
     """
@@ -228,7 +241,9 @@ class UsersCode(contextlib.AbstractContextManager[None]):
         asked: bool = False,
         forward: int = 1,
         distance: Distance | None = None,
+        passed: Cotangents = (),
     ) -> None:
+        asked = asked and are_ordinary(passed)
         self._framework, self._silent, self._seed, self._recording = framework, silent, seed, recording
         self._call = Call(asked, forward, distance)
         self._recorded = True

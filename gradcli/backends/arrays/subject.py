@@ -14,7 +14,7 @@ from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout
 from gradcli.backends.executed_lines import LineCounts, lines_run
 from gradcli.backends.given_inputs import Home
-from gradcli.backends.guard import Session, generators_restored
+from gradcli.backends.guard import Session, are_ordinary, generators_restored
 from gradcli.backends.orders import noise_of_gradient, space_of, spaces_of_order
 from gradcli.backends.spaces import SpacedSubject
 from gradcli.backends.tensor.call_records import OtherCalls
@@ -301,7 +301,7 @@ class ArraySubject(SpacedSubject):
         self.counters.forward += 1
         self.counters.backward += times
         try:
-            with self.running():
+            with self.running(asked=self.asked and are_ordinary(cotangents)):
                 return self.gradients(self.materialised(cotangents, outputs), values=self.values(inputs), times=times)
         except (Exception, SystemExit) as error:
             raise user_code_error(error, "backward") from error

@@ -195,7 +195,7 @@ class BoundFunction(TransformedFunction):
         phase = "forward"
         self.counters.forward += 1
         try:
-            with users_code(self.framework, silent=True, recording=True, asked=self._asked):
+            with users_code(self.framework, silent=True, recording=True, asked=self._asked, passed=cotangents):
                 call = caller.run(caller.leaves(positions))
                 phase = "backward"
                 return call, gradients_of(self.framework, self.counters, call, self._numbers, cotangents, layout=layout)
@@ -258,7 +258,7 @@ class BoundFunction(TransformedFunction):
         seed: int = 0,
     ) -> Gradients:
         try:
-            with users_code(self.framework, silent=True, seed=seed, asked=self._asked, forward=0):
+            with users_code(self.framework, silent=True, seed=seed, asked=self._asked, forward=0, passed=cotangents):
                 return gradients_of(
                     self.framework, self.counters, call, self._numbers, cotangents, retain=retain, layout=layout
                 )
