@@ -45,7 +45,9 @@ def alternatives_of(
         _first_axis(trials.slots, guess),
         _with_constants(trials, hints, guess),
     )
-    ranks = _other_ranks(trials, hints, guess, runs_backward)
+    ranks = itertools.chain(
+        _other_ranks(trials, hints, guess, runs_backward), _refused_flags(trials, guess, runs_backward)
+    )
     running = (mode for mode in modes if runs_backward(mode))
     broadcast = filter(runs_backward, _broadcast(trials, guess) if hints.undoes_broadcasting else ())
     for candidate in itertools.chain(_candidates(trials, hints, guess, attempted), broadcast, running, ranks):
@@ -195,14 +197,33 @@ def _other_ranks(
             continue
         if trials.slots[index].name not in tested and tested <= arguments:
             continue
-        shape = guess.shapes[index]
-        new = next(n for n in itertools.count(2) if all(n not in each for each in guess.shapes.values()))
-        for other in ((new, *shape), (*shape, new), shape[1:]):
-            skeleton = tuple(replace(c, rank=len(other)) if at == index else c for at, c in enumerate(guess.skeleton))
-            candidate = replace(guess, skeleton=skeleton, shapes={**guess.shapes, index: other})
-            if other and trials.judge(candidate) is None and runs_backward(candidate):
-                yield candidate
-                break
+        yield from _at_another_rank(trials, guess, index, runs_backward)
+
+
+def _at_another_rank(
+    trials: Trials, guess: Guess, index: int, runs_backward: Callable[[Guess], bool]
+) -> Iterator[Guess]:
+    """The guess with an axis more or less in one tensor, the first that forward and backward accept."""
+    shape = guess.shapes[index]
+    new = next(n for n in itertools.count(2) if all(n not in each for each in guess.shapes.values()))
+    for other in ((new, *shape), (*shape, new), shape[1:]):
+        skeleton = tuple(replace(c, rank=len(other)) if at == index else c for at, c in enumerate(guess.skeleton))
+        candidate = replace(guess, skeleton=skeleton, shapes={**guess.shapes, index: other})
+        if other and trials.judge(candidate) is None and runs_backward(candidate):
+            yield candidate
+            return
+
+
+def _refused_flags(trials: Trials, guess: Guess, runs_backward: Callable[[Guess], bool]) -> Iterator[Guess]:
+    """The other value of every flag for which forward refuses these inputs, with another rank of the first tensor.
+
+    Code behind a flag may be written for a batch, or for sequences, where the rest takes any tensor.
+    """
+    tensor = next((i for i, c in enumerate(guess.skeleton) if c.kind == "float" and i not in guess.domains), None)
+    for index in _flags_left_out(trials.slots, guess) if tensor is not None else ():
+        flipped = with_value(guess, index, not trials.slots[index].parameter.default)
+        if trials.judge(flipped) is not None and tensor is not None:
+            yield from _at_another_rank(trials, flipped, tensor, runs_backward)
 
 
 def _without(guess: Guess, indices: Sequence[int]) -> Guess:
