@@ -11,9 +11,11 @@ import numpy as np
 
 from gradcli.numerics.claims.compare import Impression, Judgement
 from gradcli.numerics.claims.site import Site
+from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.sizes import FINE
 from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.reference.discrepancy import block_of
 from gradcli.numerics.sampling.directions import Focus, random_direction
 
@@ -25,6 +27,9 @@ NOTE = (
 
 def on_symmetric_changes(site: Site, input_: int, output: int, significance: float) -> Judgement | None:
     """Judge a pair along a symmetric direction, if forward reads only one triangle of a symmetric matrix.
+
+    At a higher order the map is a gradient of forward's, which may read both triangles in backward: the convention is
+    that of forward, by which all derivatives hold for symmetric changes only.
 
     Returns:
         The judgement AGREES or WEAK; None if the claim differs along that direction, if forward reads both triangles or
@@ -75,8 +80,26 @@ def _is_symmetric(site: Site, input_: int) -> bool:
 
 
 def _unread(site: Site, direction: Vector, places: slice, output: int) -> bool:
-    """Whether the outputs have a slope of zero, within three bounds, along a direction."""
+    """Whether the outputs, or those of forward at a higher order, have a slope of zero along a direction.
+
+    Zero is what lies within three bounds of it.
+    """
+    forward = site.map.below
+    while forward is not None and forward.below is not None:
+        forward = forward.below
+    if forward is not None:
+        return _is_flat(forward, site, direction)
     reading = site.measure(direction, places, Focus(drawn=site.scales, judged=site.scales), cheap=False)
     rows = site.rows(output)
     still = reading.smooth & (np.abs(reading.numeric) <= FAIL_FACTOR * reading.bound)
     return bool(still[rows].all())
+
+
+def _is_flat(forward: VectorMap, site: Site, direction: Vector) -> bool:
+    """Whether all outputs of forward have a slope of zero, within three bounds, along the first part of a direction."""
+    part = slice(0, forward.domain.size)
+    try:
+        found = directional_derivative(forward.value, site.x[part], direction[part], rng=site.rng)
+    except Exception:  # outside the domain
+        return False
+    return bool((found.smooth & (np.abs(found.value) <= FAIL_FACTOR * found.bound)).all())
