@@ -44,7 +44,8 @@ class TargetInfo:
     brings along, inputs beside forward's own, with their values. `outer` are the parameters of a decorator's wrapper,
     where `parameters` are those of what it wraps; `takes_keywords` says that any further name may be given.
     `differentiates_numbers` says that its rule has to give a gradient for a Python float as well as for a tensor.
-    `documentation` is the docstring of the class.
+    `documentation` is the docstring of the class. `has_autodiff` says that the framework can differentiate
+    forward itself.
     """
 
     name: str
@@ -66,6 +67,7 @@ class TargetInfo:
     takes_keywords: bool = False
     differentiates_numbers: bool = False
     documentation: str = ""
+    has_autodiff: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

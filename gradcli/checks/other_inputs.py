@@ -69,8 +69,9 @@ class OtherInputsCheck(Check):
         subject = situation.subject
         if not situation.sweep or not comparable(situation) or subject.domain.size > LARGEST:
             return
-        witness = subject.body_map(1)
-        if witness is None and (self.name not in situation.settings.only or subject.info.backward is None):
+        witness, info = subject.body_map(1), subject.info
+        wanted = self.name in situation.settings.only or not info.has_autodiff
+        if witness is None and (not wanted or info.backward is None):
             return
         all_bounds = all_bounds_of(subject.arguments, subject.active)
         drawn = {place: bounds for place, bounds in all_bounds.items() if is_drawn(subject.arguments[place])}

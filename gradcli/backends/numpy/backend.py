@@ -85,6 +85,7 @@ class NumpyBackend(Backend):
             parameters = (Parameter(name="x"),)
         sample_inputs = getattr(pair.function, "sample_inputs", None)
         return TargetInfo(
+            has_autodiff=False,
             name=getattr(pair.function, "__qualname__", type(pair.function).__name__),
             backend=self.name,
             parameters=parameters,
