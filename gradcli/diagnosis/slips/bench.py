@@ -26,7 +26,8 @@ class Bench:
 
     `wanted` are forward's slopes, DIRECTIONS for each active input, and `slack` their allowed error. `seen` are the
     values at the hooked places, with the local names at that time; `beside` forward's local names. `repeats` says that
-    backward returns the same again for what one call of forward saved; `runs` counts its runs.
+    backward returns the same again for what one call of forward saved; `runs` counts its runs. `shapes` are those of
+    the gradients as backward is: no candidate may bring another one than that or the input's own.
     """
 
     facts: Facts
@@ -37,6 +38,7 @@ class Bench:
     seen: dict[int, list[tuple[Any, dict[str, Any]]]] = field(init=False, default_factory=dict)
     beside: dict[str, Any] = field(init=False, default_factory=dict)
     repeats: bool = field(init=False, default=False)
+    shapes: list[tuple[int, ...] | None] | None = field(init=False, default=None)
     runs: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
@@ -87,10 +89,14 @@ class Bench:
             return None
         found: list[float] = []
         subject = self.facts.subject
-        for place, position in enumerate(subject.active):
-            gradient = returned[position] if position < len(returned) else None
+        gradients = [returned[p] if p < len(returned) else None for p in subject.active]
+        if self.shapes is None:
+            self.shapes = [None if g is None else g.shape for g in gradients]
+        for place, (gradient, before) in enumerate(zip(gradients, self.shapes, strict=True)):
             shape = subject.domain.blocks[place].shape
-            values = np.zeros(shape) if gradient is None else summed_down(gradient, shape)
+            values = np.zeros(shape) if gradient is None else gradient
+            if values.shape == before:
+                values = summed_down(values, shape)
             along = self.facts.projections(place, [values])
             found += [np.nan] * DIRECTIONS if along is None else [float(a[0]) for a in along]
         return np.array(found)

@@ -20,6 +20,8 @@ _LONGER = 2
 """Added to each size, so that odd sizes, such as those of kernels, stay odd."""
 _ELEMENTWISE = (None, "normal", "uniform", "positive", "unit", "open-interval", "literal", "npz")
 """Domains that longer inputs made of the same entries belong to, too."""
+_WITH_ZERO = (None, "normal", "uniform", "literal", "npz")
+"""Domains that zeros may belong to."""
 _MOST = 10_000
 """Entries of inputs that are made longer; larger ones have sizes that no small number in backward is equal to."""
 
@@ -47,6 +49,25 @@ def far_away(facts: Facts) -> Iterator[tuple[Facts, bool]]:
         there = facts.at([np.asarray(factor * a.value, a.value.dtype) for a in own])
         if there is not None:
             yield there.bound_anew(), is_drawn
+
+
+def with_zeros(facts: Facts) -> Iterator[Facts]:
+    """The facts where every second entry of the inputs is zero, then where all are, if zeros may belong to them.
+
+    Random inputs are never zero, and a quotient such as `y / x` is right wherever x is not.
+    """
+    own = [facts.subject.arguments[position] for position in facts.subject.active]
+    if any(a.domain not in _WITH_ZERO for a in own):
+        return
+    for step in (2, 1):
+        values = []
+        for argument in own:
+            value = np.array(argument.value)
+            value.reshape(-1)[::step] = 0
+            values.append(value)
+        there = facts.at(values)
+        if there is not None:
+            yield there.bound_anew()
 
 
 def at_other_numbers(facts: Facts) -> Facts | None:

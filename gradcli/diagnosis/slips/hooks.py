@@ -136,6 +136,20 @@ def _evaluated(code: CodeType, frame: FrameType) -> Any:
         return _RAISES
 
 
+def compiled_expression(node: Any) -> CodeType:
+    """The code of an expression."""
+    return compile(ast.fix_missing_locations(ast.Expression(body=_new_parts_copied(node))), "<slip>", "eval")
+
+
+def _new_parts_copied(node: Any) -> Any:
+    """Copies of the new nodes, which are then given a place in the file; nodes of the file are used as they are."""
+    if isinstance(node, list):
+        return [_new_parts_copied(item) for item in node]
+    if not isinstance(node, ast.AST) or hasattr(node, "lineno"):
+        return node
+    return type(node)(**{name: _new_parts_copied(value) for name, value in ast.iter_fields(node)})
+
+
 def marks_of(values: Sequence[Sequence[Any]], framework: Any) -> Hashable:
     """A key that is equal for codes with equal values at every bench; None for code that raises at once."""
     marks = [_mark(value, framework) for here in values for value in here]

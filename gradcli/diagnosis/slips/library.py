@@ -24,6 +24,10 @@ from gradcli.watchdog.case import stop_if_late
 _SHORT, _NAMES, _WITH_SUMS = 140, 7, 100
 """How many forms are combined with pairs of names, how many names form pairs, how many pairs go with sums."""
 _NEAR = 1e-7
+_COARSE = 1e-3
+"""A coefficient that is known less accurately is taken as known to this part of it."""
+_DENOMINATOR, _CHANCE = 24, 0.01
+"""The largest denominator of a simple fraction; and how likely, about, a number is near one by chance at most."""
 _KEPT = 4
 """For each slip that is wanted so many hits are kept, since some cannot be put into the source. Where one entry of a
 gradient is far larger than the others, tens of thousands of forms fit."""
@@ -135,7 +139,8 @@ class _Shortest:
             if len(self._found) >= self._most and rows.costs[number] + _LEAST > self._found[self._most - 1].cost:
                 return
             form = rows.spelled(int(number))
-            for cost, text in _spelt(float(coefficient), self._place.names):
+            near = _uncertainty(coefficient * made[number], lacking, self._place.influence.allowed)
+            for cost, text in _spelt(float(coefficient), self._place.names, near):
                 whole = cost + self._cost(form, role) + (0.6 if coefficient < 0 else 0.0)
                 insort(self._found, _Hit(whole, role, form, float(coefficient), text), key=_rank)
             del self._found[_KEPT * self._most :]
@@ -161,31 +166,52 @@ def _borrows(place: Place, form: Form) -> bool:
     return bool(place.names.borrowed) and not place.names.borrowed.isdisjoint(re.findall(r"\w+", form.text))
 
 
-def _spelt(c: float, names: Names) -> Iterator[tuple[float, str]]:
+def _uncertainty(effect: FloatArray, lacking: FloatArray, allowed: FloatArray) -> float:
+    """The relative change of a coefficient with which its effect still is what is lacking, within the bounds."""
+    felt = effect != 0
+    spare = allowed[felt] - np.abs(effect - lacking)[felt]
+    return max(_NEAR, float(np.min(spare / np.abs(effect[felt]), initial=_COARSE)))
+
+
+def _simple(size: float, near: float) -> Fraction | None:
+    """The fraction with the smallest denominator that differs from a positive number by a part `near` at most.
+
+    Where that is coarse, large denominators, of which one is near any number, say nothing.
+    """
+    for most in range(1, 1 + min(_DENOMINATOR, int((_CHANCE / near) ** 0.5))):
+        found = Fraction(size).limit_denominator(most)
+        if found and abs(size - found) <= near * size and found.numerator <= 1000:
+            return found
+    return None
+
+
+def _spelt(c: float, names: Names, near_by: float = _NEAR) -> Iterator[tuple[float, str]]:
     """A coefficient as text: a fraction, a multiple of a known number or size, or else its digits; 1 is empty.
 
-    The fraction is tried first, and rejected if it is wrong for other numbers or sizes.
+    The fraction is tried first, and rejected if it is wrong for other numbers or sizes. The coefficient is known up to
+    a part `near_by`, as the noise of forward's values allows.
     """
     size = abs(c)
-    near = Fraction(size).limit_denominator(24)
-    if near and abs(size - near) <= _NEAR * size and near.numerator <= 1000:
+    near = _simple(size, near_by)
+    if near is not None:
         plain = 0.0 if near == 1 else 0.8 + 0.1 * near.denominator
         yield (plain, "" if near == 1 else str(near))
         if near != 1:
-            yield from ((plain + cost, text) for cost, text in _multiples(size, (*names.numbers, *names.sizes)))
+            known = _multiples(size, (*names.numbers, *names.sizes), near_by)
+            yield from ((plain + cost, text) for cost, text in known)
         return
-    yield from _multiples(size, (*names.numbers, *names.sizes))
+    yield from _multiples(size, (*names.numbers, *names.sizes), near_by)
     yield (_UGLY, f"{size:.10g}")
 
 
-def _multiples(c: float, known: Sequence[tuple[str, float]]) -> Iterator[tuple[float, str]]:
+def _multiples(c: float, known: Sequence[tuple[str, float]], near_by: float) -> Iterator[tuple[float, str]]:
     """A coefficient as a small fraction times a known number, its square or the inverse of one of these."""
     for text, value in known:
         for power, words in ((1, "{}"), (-1, "1/{}"), (2, "{} ** 2"), (-2, "1/{} ** 2")):
             if value in (0.0, 1.0, -1.0):
                 continue
             part = Fraction(c / abs(value) ** power).limit_denominator(4)
-            if part and part.numerator <= 4 and abs(c - part * abs(value) ** power) <= _NEAR * c:
+            if part and part.numerator <= 4 and abs(c - part * abs(value) ** power) <= near_by * c:
                 times_ = "" if part == 1 else f"{part.numerator} * " if part.denominator == 1 else f"({part}) * "
                 sign = "-" if value < 0 and abs(power) == 1 else ""
                 yield (1.5 + (part != 1) + abs(power), times_ + sign + words.format(text))

@@ -15,11 +15,18 @@ import numpy as np
 from gradcli.diagnosis.facts import ROUNDING, Facts
 from gradcli.diagnosis.slips.bench import Bench, summed_down
 from gradcli.diagnosis.slips.conditions import Conditions
-from gradcli.diagnosis.slips.elsewhere import at_other_numbers, at_other_sizes, at_other_values, far_away
-from gradcli.diagnosis.slips.hooks import Hooks, hooked, places_in, running
+from gradcli.diagnosis.slips.elsewhere import (
+    at_other_numbers,
+    at_other_sizes,
+    at_other_values,
+    far_away,
+    with_zeros,
+)
+from gradcli.diagnosis.slips.hooks import Hooks, compiled_expression, hooked, places_in, running
+from gradcli.diagnosis.slips.short_axes import is_ambiguous, shortest_axis
 from gradcli.diagnosis.slips.slip import Slip
 from gradcli.diagnosis.slips.standing import steers
-from gradcli.diagnosis.slips.trial import PROOFS, Trial, compiled_expression
+from gradcli.diagnosis.slips.trial import PROOFS, Trial
 from gradcli.diagnosis.table import Gradient
 from gradcli.edits.draft import Draft, draft_for
 from gradcli.edits.expressions import expressions_of
@@ -56,6 +63,7 @@ class SlipSearch:
         self._cotangents: set[str] = set()
         self._tried: _Prepared | None = None
         self._far: list[tuple[Facts, bool]] | None = None
+        self._with_zeros: list[Facts] | None = None
         self._returned: dict[int, Sequence[Sequence[Gradient]]] = {}
 
     @property
@@ -98,7 +106,8 @@ class SlipSearch:
             found = [s for s in stage if place in s.fixes]
             found.sort(key=lambda s: s.cost - _SHARED * len(s.fixes & tried.trial.wrong))
             for slip in found[:PROOFS]:
-                if self._holds(slip, draft, tried) and not tried.conditions.are_settled_by(slip.changes):
+                settled = tried.conditions.are_settled_by
+                if self._holds(slip, draft, tried) and not self._is_vague(slip, tried) and not settled(slip.changes):
                     for fixed in slip.fixes & tried.trial.wrong:
                         self._proven.setdefault(fixed, slip)
                     return
@@ -169,13 +178,53 @@ class SlipSearch:
                 rows = _corrected_rows(slip, edited, tried, facts)
                 if _untracked(rows[0], facts) != _untracked(self._before(facts, tried)[0], facts):
                     return False
+                if self._is_reshaped(slip, facts, rows, tried):
+                    return False
                 judgements = [_judged(facts, place, rows) for place in slip.fixes]
                 if False in judgements or (here and True not in judgements):
                     return False
                 confirmed += True in judgements
             if confirmed < 2 and len(whole) > 1:
                 return False
-            return not any(self._is_disproved(slip, edited, tried, *further) for further in self._further())
+            further = (self._is_disproved(slip, edited, tried, *each) for each in self._further())
+            return not any(further) and not any(self._is_lost(slip, edited, tried, f) for f in self._zeros())
+
+    def _is_reshaped(self, slip: Slip, facts: Facts, rows: Sequence[Sequence[Gradient]], tried: "_Prepared") -> bool:
+        """Whether a corrected gradient no longer has its input's shape: some frameworks sum it down, JAX does not."""
+        before = self._before(facts, tried)
+        for place in slip.fixes:
+            position, shape = facts.subject.active[place], facts.subject.domain.blocks[place].shape
+            shapes, old = _shapes(rows, position), _shapes(before, position)
+            if shapes != old and shapes - {shape}:
+                return True
+        return False
+
+    def _is_lost(self, slip: Slip, edited: _Codes | None, tried: "_Prepared", facts: Facts) -> bool:
+        """Whether a corrected gradient is wrong or not finite where the present one and forward's slopes are finite."""
+        rows, before = _corrected_rows(slip, edited, tried, facts), self._before(facts, tried)
+        for place in slip.fixes:
+            if not _are_finite(before, facts.subject.active[place]):
+                continue
+            known = all(np.isfinite(s.values).all() and np.isfinite(s.bounds).all() for s in facts.slopes(place))
+            if known and not _are_finite(rows, facts.subject.active[place]):
+                return True
+            if known and facts.is_felt(place) and _judged(facts, place, rows, _SPOILT) is False:
+                return True
+        return False
+
+    def _is_vague(self, slip: Slip, tried: "_Prepared") -> bool:
+        """Whether a slip sums, shifts or reverses along an axis that has two entries here and at other sizes."""
+        there = at_other_sizes(self._facts)
+        with running(tried.codes):
+            if not is_ambiguous(shortest_axis(slip, tried.hooks, self._here, self._framework)):
+                return False
+            length = None if there is None else shortest_axis(slip, tried.hooks, there, self._framework)
+        return length is None or is_ambiguous(length)
+
+    def _zeros(self) -> list[Facts]:
+        if self._with_zeros is None:
+            self._with_zeros = list(with_zeros(self._facts))
+        return self._with_zeros
 
     def _is_disproved(
         self, slip: Slip, edited: _Codes | None, tried: "_Prepared", facts: Facts, is_meant: bool
@@ -254,6 +303,18 @@ def _fit(facts: Facts, place: int, rows: Sequence[Sequence[Gradient]]) -> bool:
     position, shape = facts.subject.active[place], facts.subject.domain.blocks[place].shape
     found = [row[position] if position < len(row) else None for row in rows]
     return all(g is not None and summed_down(g, shape).shape == shape for g in found)
+
+
+def _shapes(rows: Sequence[Sequence[Gradient]], position: int) -> set[tuple[int, ...]]:
+    """The shapes of the gradients that rows have for one argument."""
+    found = [row[position] for row in rows if position < len(row)]
+    return {np.shape(g) for g in found if g is not None}
+
+
+def _are_finite(rows: Sequence[Sequence[Gradient]], position: int) -> bool:
+    """Whether the gradients that rows have for one argument are finite numbers, as far as there are any."""
+    found = [row[position] for row in rows if position < len(row)]
+    return all(g is None or (g.dtype.kind in "biufc" and bool(np.isfinite(g).all())) for g in found)
 
 
 def _untracked(row: Sequence[Gradient], facts: Facts) -> tuple[bool, ...]:

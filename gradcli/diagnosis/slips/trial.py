@@ -13,7 +13,7 @@ from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.slips.affine import Influence, affine_at, influence_of
 from gradcli.diagnosis.slips.bench import Bench
 from gradcli.diagnosis.slips.forms import Speller
-from gradcli.diagnosis.slips.hooks import Hooks, array_of, marks_of, running
+from gradcli.diagnosis.slips.hooks import Hooks, array_of, compiled_expression, marks_of, running
 from gradcli.diagnosis.slips.library import Place, fitted
 from gradcli.diagnosis.slips.names import Names, expressions_known, names_at
 from gradcli.diagnosis.slips.slip import Slip
@@ -58,20 +58,6 @@ def _code_of(node: object) -> CodeType | None:
         return compiled_expression(node)
     except (SyntaxError, ValueError, TypeError):
         return None
-
-
-def compiled_expression(node: Any) -> CodeType:
-    """The code of an expression."""
-    return compile(ast.fix_missing_locations(ast.Expression(body=_new_parts_copied(node))), "<slip>", "eval")
-
-
-def _new_parts_copied(node: Any) -> Any:
-    """Copies of the new nodes, which are then given a place in the file; nodes of the file are used as they are."""
-    if isinstance(node, list):
-        return [_new_parts_copied(item) for item in node]
-    if not isinstance(node, ast.AST) or hasattr(node, "lineno"):
-        return node
-    return type(node)(**{name: _new_parts_copied(value) for name, value in ast.iter_fields(node)})
 
 
 @final
