@@ -1,9 +1,7 @@
 """The suspect line of backward: where the value that was returned for an input was last computed."""
 
 import ast
-import contextlib
 import re
-import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, TypeGuard
@@ -13,8 +11,8 @@ import numpy as np
 from gradcli.backends.attribution import is_users_file
 from gradcli.backends.base import Subject
 from gradcli.diagnosis.code.source import FunctionSource, function_tree
+from gradcli.diagnosis.code.traced import first_rounding, last_written, traced
 from gradcli.diagnosis.code.watch import watched_write
-from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
 from gradcli.results import Finding, Location
@@ -44,16 +42,20 @@ def locate(finding: Finding, subject: Subject) -> SuspectLine | None:
     source = function_tree(function)
     if source is None:
         return _defined(function) if finding.input is not None and subject.info.rules else None
-    if finding.kind in _WRITES:
-        seen = watched_write(subject, finding.kind) if function is subject.info.backward else None
+    if finding.kind in _WRITES or finding.kind is FindingKind.SECOND_BACKWARD_FAILS:
+        seen = watched_write(subject, finding.kind, function)
         line = _first_write(source) if seen is None else seen - source.first_line + 1
-        return None if line is None else _place(source, line, "writes in place")
+        if seen is not None or finding.kind in _WRITES:
+            return None if line is None else _place(source, line, "writes in place")
     if finding.kind in (FindingKind.JVP_MISMATCH, FindingKind.VMAP_MISMATCH, FindingKind.JIT_MISMATCH):
         line = _return_line(source, _all_lines(source))
         return None if line is None else _place(source, line, "computes what is returned")
+    rounds = first_rounding(subject) if finding.kind is FindingKind.LOW_PRECISION else None
+    if rounds is not None:
+        return SuspectLine(location=rounds, why="computes in a lower precision")
     executed = _executed_lines(subject, source)
     slot = None if subject.info.inner else _slot(finding, subject)
-    line = _returned_line(source, slot, executed) if slot is not None else _return_line(source, executed)
+    line = _return_line(source, executed) if slot is None else _filled_line(finding, subject, source, slot, executed)
     return None if line is None else _place(source, line, "computes what is returned")
 
 
@@ -120,16 +122,7 @@ def _executed_lines(subject: Subject, source: FunctionSource) -> set[int]:
             lines.add(frame.f_lineno - source.first_line + 1)
         return follow
 
-    cotangents = [np.ones(b.shape, dtype=b.dtype) for b in subject.codomain.blocks]
-    previous = sys.gettrace()
-    if previous is not None:
-        return _all_lines(source)
-    sys.settrace(follow)
-    try:
-        with contextlib.suppress(UserCodeError):
-            (subject.backward if subject.info.inner else subject.raw_backward)(cotangents)
-    finally:
-        sys.settrace(previous)
+    traced(subject, follow)
     return lines or _all_lines(source)
 
 
@@ -147,16 +140,38 @@ def _last_return(source: FunctionSource, executed: set[int]) -> ast.Return | Non
     return max(found, key=lambda n: n.lineno, default=None)
 
 
+def _filled_line(
+    finding: Finding, subject: Subject, source: FunctionSource, slot: int, executed: set[int]
+) -> int | None:
+    """The line that wrote the wrong entries, if the result is a name and filled in pieces; else the one returned."""
+    value = _returned_value(source, slot, executed)
+    position = next((i for i, a in enumerate(subject.arguments) if a.name == finding.input), None)
+    if isinstance(value, ast.Name) and position is not None and not subject.info.inner:
+        shape = tuple(np.shape(subject.arguments[position].value))
+        found = last_written(subject, value.id, shape, finding.entries)
+        if found is not None:
+            return found - source.first_line + 1
+    return _returned_line(source, slot, executed)
+
+
+def _returned_value(source: FunctionSource, slot: int, executed: set[int]) -> ast.expr | None:
+    """The expression returned in place `slot`, as far as the return statement shows it."""
+    statement = _last_return(source, executed)
+    value = None if statement is None else statement.value
+    if isinstance(value, ast.Tuple):
+        starred = any(isinstance(e, ast.Starred) for e in value.elts)
+        return None if slot >= len(value.elts) or starred else value.elts[slot]
+    return value
+
+
 def _returned_line(source: FunctionSource, slot: int, executed: set[int]) -> int | None:
     """The line of the last assignment that ran to what is returned in place `slot`."""
     statement = _last_return(source, executed)
     if statement is None or statement.value is None:
         return None
-    value = statement.value
-    if isinstance(value, ast.Tuple):
-        if slot >= len(value.elts) or any(isinstance(e, ast.Starred) for e in value.elts):
-            return statement.lineno
-        value = value.elts[slot]
+    value = _returned_value(source, slot, executed)
+    if value is None:
+        return statement.lineno
     if not isinstance(value, ast.Name):
         return value.lineno
     lines = [n.lineno for n in _assignments(source.tree, value.id) if _ran(n, executed)]

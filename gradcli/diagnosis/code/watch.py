@@ -1,6 +1,7 @@
-"""Which line of backward writes into a tensor that it does not own, found by checking the tensors after every line."""
+"""Which line writes into a tensor that its function does not own, found by checking the tensors after every line."""
 
 import sys
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
@@ -8,19 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
+from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 
 
-def watched_write(subject: Subject, kind: FindingKind) -> int | None:
-    """The line that first changes grad_output or a saved tensor; None if no line is found."""
-    code = getattr(subject.info.backward, "__code__", None)
+def watched_write(subject: Subject, kind: FindingKind, function: Callable[..., Any] | None) -> int | None:
+    """The line of forward or backward that first changes a tensor given to it or kept by it; None if none is found.
+
+    In forward these are its arguments; in backward grad_output, or what is saved or an attribute of ctx.
+    """
+    code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType) or sys.gettrace() is not None:
         return None
-    watch = _Watch(code, saved=kind is not FindingKind.MUTATES_GRAD_OUTPUT)
+    in_backward = function is subject.info.backward
+    watch = _Watch(code, kept=in_backward and kind is not FindingKind.MUTATES_GRAD_OUTPUT)
     cotangents = [np.ones(b.shape, dtype=b.dtype) for b in subject.codomain.blocks]
     sys.settrace(watch.follow)
     try:
-        subject.raw_backward(cotangents)
+        if in_backward:
+            subject.raw_backward(cotangents)
+        else:
+            subject.call()
+    except UserCodeError:
+        pass  # what ran until then was watched
     finally:
         sys.settrace(None)
     return watch.line
@@ -29,10 +40,10 @@ def watched_write(subject: Subject, kind: FindingKind) -> int | None:
 class _Watch:
     """A trace function that compares tensors' values after every line."""
 
-    def __init__(self, code: CodeType, *, saved: bool) -> None:
+    def __init__(self, code: CodeType, *, kept: bool) -> None:
         self.line: int | None = None
         self._code = code
-        self._saved = saved
+        self._kept = kept
         self._tensors: list[Any] = []
         self._values: list[NDArray[Any]] = []
         self._previous: int | None = None
@@ -51,16 +62,22 @@ class _Watch:
     def _watched(self, frame: FrameType) -> list[Any]:
         names = self._code.co_varnames[: self._code.co_argcount]
         values = [frame.f_locals[name] for name in names if name in frame.f_locals]
-        if self._saved:
-            return [t for t in values[0].saved_tensors if t is not None] if values else []
+        if self._kept:
+            saved = getattr(values[0], "saved_tensors", ()) if values else ()
+            attributes = getattr(values[0], "__dict__", {}).values() if values else ()
+            return [t for t in (*saved, *attributes) if _is_tensor(t)]
         rest = [v for name in self._code.co_varnames for v in [frame.f_locals.get(name)] if isinstance(v, tuple)]
-        return [v for v in [*values[1:], *(item for group in rest for item in group)] if v is not None]
+        return [v for v in [*values, *(item for group in rest for item in group)] if _is_tensor(v)]
 
     def _snapshot(self) -> list[NDArray[Any]]:
-        return [np.array(tensor.detach().numpy()) for tensor in self._tensors]
+        return [np.array(t if isinstance(t, np.ndarray) else t.detach().numpy()) for t in self._tensors]
 
     def _changed(self) -> bool:
         return any(
             not np.array_equal(before, after, equal_nan=before.dtype.kind in "fc")
             for before, after in zip(self._values, self._snapshot(), strict=True)
         )
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, np.ndarray) or (hasattr(value, "detach") and hasattr(value, "numpy"))

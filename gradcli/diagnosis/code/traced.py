@@ -1,0 +1,140 @@
+"""What a traced run of backward shows: the line that last wrote an entry, and the first that rounds."""
+
+import contextlib
+import linecache
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from types import CodeType, FrameType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.attribution import is_users_file
+from gradcli.backends.base import Subject
+from gradcli.errors import UserCodeError
+from gradcli.results import Entry, Location
+
+_MOST = 20_000_000
+"""Entries that are compared in all, one array after each line; longer runs are not followed to their end."""
+_ROUNDS = re.compile(r"\.(float|half|bfloat16)\(\)|\b(float32|float16|bfloat16|complex64|single)\b")
+_ONLY_ASKS = re.compile(r"^\s*(if|elif|while|assert)\b|[=!]=")
+
+
+def traced(subject: Subject, follow: Callable[[FrameType, str, Any], Any], seed: int | None = None) -> bool:
+    """Run backward under a trace function, for a grad_output of ones or of random numbers; False if one is set already.
+
+    What ran counts, even if the framework then refuses what backward returned.
+    """
+    if sys.gettrace() is not None:
+        return False
+    generator = None if seed is None else np.random.default_rng(seed)
+    blocks = subject.codomain.blocks
+    cotangents = [
+        np.ones(b.shape, dtype=b.dtype)
+        if generator is None
+        else np.asarray(1 + generator.random(b.shape), dtype=b.dtype)
+        for b in blocks
+    ]
+    sys.settrace(follow)
+    try:
+        with contextlib.suppress(UserCodeError):
+            (subject.backward if subject.info.inner else subject.raw_backward)(cotangents)
+    finally:
+        sys.settrace(None)
+    return True
+
+
+def last_written(subject: Subject, name: str, shape: tuple[int, ...], entries: Sequence[Entry]) -> int | None:
+    """The line of backward that wrote most of some entries of an array last; None if none did after it was made.
+
+    `name` is the array's name in backward. It may be a whole Jacobian, with the input's `shape` as its last axes.
+    """
+    code = getattr(subject.info.backward, "__code__", None)
+    if not isinstance(code, CodeType) or not entries:
+        return None
+    filling = _Filling(code, name)
+    if not traced(subject, filling.follow, seed=0) or filling.lines is None:
+        return None
+    lines, rank = filling.lines, len(shape)
+    if lines.shape[lines.ndim - rank :] != shape:
+        return None
+    found: Counter[int] = Counter()
+    for entry in entries:
+        at: Any = (..., *entry.index)
+        found.update(int(n) for n in np.unique(lines[at]) if n)
+    return max(found, key=lambda line: (found[line], line)) if found else None
+
+
+@final
+class _Filling:
+    """A trace function that keeps, for each entry of one array, the last line that changed it, 0 for none."""
+
+    def __init__(self, code: CodeType, name: str) -> None:
+        self.lines: NDArray[np.intp] | None = None
+        self._code, self._name = code, name
+        self._value: NDArray[Any] | None = None
+        self._previous: int | None = None
+        self._left = _MOST
+
+    def follow(self, frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_code is not self._code:
+            return None
+        if event == "call":
+            self._value = self._previous = None
+        if event in ("line", "return") and self._previous is not None and self._left > 0:
+            self._compare(frame.f_locals.get(self._name), self._previous)
+        if event == "line":
+            self._previous = frame.f_lineno
+        return self.follow
+
+    def _compare(self, tensor: Any, line: int) -> None:
+        value = _array_of(tensor)
+        if value is None:
+            return
+        self._left -= value.size
+        before = self._value
+        if before is None or before.shape != value.shape or self.lines is None:
+            if "empty" in linecache.getline(self._code.co_filename, line) and value.dtype.kind in "fc":
+                value[...] = np.nan  # its values are arbitrary, and may be those that are written later
+            self.lines = np.where((value == 0) | (value != value), 0, line)  # noqa: PLR0124 - true for NaN
+        else:
+            same = before == value
+            if value.dtype.kind in "fc":
+                same |= np.isnan(before) & np.isnan(value)
+            self.lines = np.where(same, self.lines, line)
+        self._value = np.array(value)
+
+
+def _array_of(tensor: Any) -> NDArray[Any] | None:
+    if isinstance(tensor, np.ndarray):
+        return tensor
+    try:
+        found = tensor.detach().numpy()
+    except Exception:  # whatever the user's object raises: it is not a tensor with values
+        return None
+    return found if isinstance(found, np.ndarray) else None
+
+
+def first_rounding(subject: Subject) -> Location | None:
+    """The first line of the user's that ran in backward, or in a function that it calls, and names a low precision."""
+    code = getattr(subject.info.backward, "__code__", None)
+    found: list[Location] = []
+    depth = 0
+
+    def follow(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal depth
+        own = frame.f_code is code
+        if not own and not (depth and is_users_file(frame.f_code.co_filename)):
+            return None
+        depth += own * ((event == "call") - (event == "return"))
+        if event == "line" and not found:
+            text = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+            if _ROUNDS.search(text) and not _ONLY_ASKS.search(text):
+                found.append(Location(file=frame.f_code.co_filename, line=frame.f_lineno))
+        return follow
+
+    traced(subject, follow)
+    return found[0] if found else None
