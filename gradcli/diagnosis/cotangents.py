@@ -1,7 +1,8 @@
 """Names for a backward that uses grad_output wrongly: a part of it, its average, or its entries in another order."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -68,7 +69,8 @@ def ignored_part(suspect: Suspect) -> Named | None:
     index = _index_used(table, block.shape)
     part = np.zeros(block.shape, dtype=np.bool_)
     part[tuple(slice(None) if i is None else i for i in index)] = True
-    if part.all() or not suspect.shows(partial(_uses_only, part=part.reshape(-1))):
+    uses = partial(_uses_only, part=part.reshape(-1))
+    if part.all() or not suspect.shows(uses) or not _holds_for_other_indices(suspect, uses):
         return None
     text = ", ".join(":" if i is None else str(i) for i in index)
     if suspect.shows(partial(_is_right_for, part=part.reshape(-1))):
@@ -88,6 +90,25 @@ def ignored_part(suspect: Suspect) -> Named | None:
     )
 
 
+def _holds_for_other_indices(suspect: Suspect, form: Callable[[Suspect, Table], bool]) -> bool:
+    """Whether the Jacobian has a form with whole numbers in untracked inputs sorted, as far as there are any.
+
+    An assignment to repeated indices keeps the last of each, which may all lie in one slice of the output.
+    """
+    subject = suspect.facts.subject
+    given = [
+        replace(a, value=np.sort(a.value, axis=None).reshape(a.value.shape))
+        if a.is_tensor and p not in subject.active and a.value.dtype.kind in "iu"
+        else a
+        for p, a in enumerate(subject.arguments)
+    ]
+    if all(a is b for a, b in zip(given, subject.arguments, strict=True)):
+        return True
+    there = suspect.at(suspect.facts.at([subject.arguments[p].value for p in subject.active], given))
+    table = None if there is None else there.table
+    return there is None or table is None or form(there, table)
+
+
 def _index_used(table: Table, shape: tuple[int, ...]) -> list[int | None]:
     """For each axis of the output the one index at which grad_output is used; None if there are several, or one."""
     used = np.any(table.claimed, axis=1).reshape(shape)
@@ -101,6 +122,8 @@ def _index_used(table: Table, shape: tuple[int, ...]) -> list[int | None]:
 
 def _uses_only(_: Suspect, table: Table, *, part: Mask) -> bool:
     used: Mask = np.any(table.claimed, axis=1)
+    if (table.moves.any(axis=1) & ~used)[part].any():
+        return False  # not the whole part is used: where indices repeat, only the last of each may be
     lost = table.moves.any(axis=1) & ~part
     reached: Mask = np.any(table.claimed, axis=0)
     felt = table.moves.any(axis=0)

@@ -94,6 +94,8 @@ def fitting_rule(samples: Sequence[Sample], name: str, probe: Probe = _without_p
         if stays
         else None
     )
+    if place is not None and place.startswith(("up to", "from")):
+        place = _by_indices(samples) or place  # drawn indices seldom select just the first rows, unless few were drawn
     if place is not None and (not single or first.wrong.sum() == 1 or "diagonal" in place):
         return Rule(text=place, by_value=False)
     if not stays or (single and first.wrong.sum() > 1):

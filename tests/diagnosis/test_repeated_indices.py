@@ -1,0 +1,18 @@
+"""An assignment to repeated indices keeps the last of them only, so rows that are selected more than once are wrong."""
+
+import pytest
+
+import gradcli
+
+
+@pytest.mark.parametrize("index", [[[0, 1, 1], [1, 0, 1]], [[0, 0], [1, 1], [0, 1]]], ids=str)
+def test_rows_that_an_index_selects_twice_are_named(tmp_path, index):
+    file = tmp_path / "embedding.py"
+    file.write_text(
+        "import numpy as np\n\n\ndef embedding(x, W):\n    return W[x]\n\n\n"
+        "def embedding_backward(dout, x, W):\n    dW = np.zeros_like(W)\n    dW[x] += dout\n    return dW\n"
+    )
+    inputs = {"x": {"value": index}, "W": {"shape": [5, 2]}}
+    case = gradcli.check(f"{file}:embedding", inputs, grad=f"{file}:embedding_backward", order=1, samples=1).cases[0]
+    (finding,) = case.findings
+    assert "the rows that x selects more than once" in finding.message
