@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from gradcli.numerics.maps.space import Space
 from gradcli.results import Entry, Mismatch
 
 SHOWN = 6
+_PROBED = 4
+"""Entries of the first row and of the first column of a matrix are probed up to this one, without it."""
 _ROUNDING = 1e-12
 _TELLING = 1e-3
 """Relative to the largest entry. An entry of this size, wrong by a thousandth of itself, is above the significance."""
@@ -32,11 +35,50 @@ def worst_entries(facts: Facts, place: int, mismatch: Mismatch | None, *, shape:
     if mismatch is not None and mismatch.alone and len(mismatch.rows) == 1:
         (index,) = outputs_of(mismatch, facts.subject.codomain.blocks[mismatch.output].shape)
         return tuple(replace(each, output_index=index) for each in _entries_for(facts, place, mismatch, shape, 0))
-    found = _entries_for(facts, place, mismatch, shape, 0)
+    symmetric = None if mismatch is None else _folded(facts, place, mismatch, shape)
+    is_folded, mismatch = symmetric is not None, symmetric or mismatch
+    found = _entries_for(facts, place, mismatch, shape, 0, is_folded=is_folded)
     if any(_shows(entry) for entry in found):
         return found
-    other = _entries_for(facts, place, mismatch, shape, 1)
+    other = _entries_for(facts, place, mismatch, shape, 1, is_folded=is_folded)
     return other if any(_shows(entry) for entry in other) else found
+
+
+def _folded(facts: Facts, place: int, mismatch: Mismatch, shape: tuple[int, ...]) -> Mismatch | None:
+    """The table for symmetric changes alone, if forward reads one triangle of a symmetric matrix; None otherwise.
+
+    How a gradient is divided between the triangles is then a convention, and entries of it cannot be compared.
+    """
+    if not np.array_equal(mismatch.columns, np.arange(np.prod(shape))) or not _reads_one_triangle(facts, place, shape):
+        return None
+
+    def folded(table: FloatArray) -> FloatArray:
+        return _mean_of_both(table.reshape(-1, *shape)).reshape(table.shape)
+
+    claimed, numeric, bound = (folded(each) for each in (mismatch.claimed, mismatch.numeric, mismatch.bound))
+    return replace(mismatch, claimed=claimed, numeric=numeric, bound=bound, wrong_columns=None)
+
+
+def _reads_one_triangle(facts: Facts, place: int, shape: tuple[int, ...]) -> bool:
+    """Whether the input is a symmetric matrix, and forward feels its first row or its first column, but not both."""
+    value = facts.subject.arguments[facts.subject.active[place]].value
+    if value.ndim < 2 or value.dtype.kind != "f" or shape[-1] != shape[-2] or not np.array_equal(value, _turned(value)):
+        return False
+    felt = []
+    for column in range(1, min(shape[-1], _PROBED)):
+        slopes = [facts.entry_slope(place, flat, 1) for flat in (column, column * shape[-1])]
+        felt.append(tuple(not abs(slope) <= 3 * bound for slope, bound in slopes))
+    return len(set(felt)) == 1 and sum(felt[0]) == 1
+
+
+def _turned(value: NDArray[Any]) -> NDArray[Any]:
+    return np.swapaxes(value, -1, -2)
+
+
+def _mean_of_both(value: FloatArray) -> FloatArray:
+    """The symmetric part of matrices."""
+    mean: FloatArray = (value + _turned(value)) / 2
+    return mean
 
 
 def outputs_of(mismatch: Mismatch, shape: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -66,26 +108,32 @@ def entries_of(mismatch: Mismatch, domain: Space) -> tuple[Entry, ...]:
 
 
 def _shows(entry: Entry) -> bool:
-    """Whether an entry is wrong by more than its bound."""
-    if entry.analytic is None:
+    """Whether an entry is wrong by more than its bound; None stands for zero."""
+    if entry.analytic is None and entry.returned_shape is not None:
         return True
-    error = abs(entry.analytic - entry.numeric)
+    error = abs((entry.analytic or 0.0) - entry.numeric)
     return not error <= 3 * entry.bound + _ROUNDING * abs(entry.numeric)
 
 
 def _entries_for(
-    facts: Facts, place: int, mismatch: Mismatch | None, shape: tuple[int, ...], row: int
+    facts: Facts, place: int, mismatch: Mismatch | None, shape: tuple[int, ...], row: int, *, is_folded: bool = False
 ) -> tuple[Entry, ...]:
-    """The worst entries for one of the cotangents."""
+    """The worst entries for one of the cotangents; with `is_folded`, of the symmetric parts of the gradients."""
     position = facts.subject.active[place]
     returned = facts.of(position)[row]
     same_shape = returned is not None and returned.shape == shape
+    if is_folded and same_shape and returned is not None:
+        returned = _mean_of_both(returned)
     block = facts.subject.domain.blocks[place]
     parts = 2 if block.complex else 1
     columns = _columns(facts, place, mismatch, parts, row)
     entries = []
     for column in columns:
         measured = [_measured(facts, place, mismatch, parts * column + part, row) for part in range(parts)]
+        if is_folded:
+            mirrored = int(_turned(np.arange(block.size).reshape(shape)).reshape(-1)[column])
+            sides = [facts.entry_slope(place, each, row) for each in (column, mirrored)]
+            measured = [((sides[0][0] + sides[1][0]) / 2, (sides[0][1] + sides[1][1]) / 2)]
         numeric = complex(measured[0][0], measured[1][0]) if parts == 2 else measured[0][0]
         index = tuple(int(i) for i in np.unravel_index(column, shape)) if shape else ()
         analytic = None if not same_shape or returned is None else returned[index].item()

@@ -20,7 +20,7 @@ from gradcli.numerics.reference.discrepancy import block_of
 from gradcli.numerics.sampling.directions import Focus, random_direction
 
 NOTE = (
-    "forward reads only one triangle of this symmetric input: the gradient is right for symmetric changes, and may "
+    "forward reads only one triangle of this symmetric input: the gradient is compared for symmetric changes, and may "
     "be divided between the two triangles in any way"
 )
 
