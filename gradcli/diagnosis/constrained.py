@@ -21,7 +21,8 @@ def right_changes(suspect: Suspect) -> str:
     """For which changes of the input alone the gradient is right, as a clause; empty for none.
 
     Gradients for symmetric matrices, probabilities or unit vectors are often projected on the changes that keep an
-    input such: they are symmetric, or sum to zero. Where forward takes any input, its gradient is another one.
+    input such: they are symmetric, or sum to zero. Where forward takes any input, its gradient is another one. An
+    input from a domain of such values only changes so, and its gradient then need not be projected.
     """
     block = suspect.facts.subject.domain.blocks[suspect.block]
     gradients = [g for g in suspect.gradients if g is not None]
@@ -30,29 +31,41 @@ def right_changes(suspect: Suspect) -> str:
     )
     if block.complex or not whole or not block.shape:
         return ""
-    point = suspect.facts.subject.arguments[suspect.facts.subject.active[suspect.block]].value
+    argument = suspect.facts.subject.arguments[suspect.facts.subject.active[suspect.block]]
     with suppress(OverrunError):
-        for changes, within in _kinds(suspect.name, point):
-            if _stays(gradients, within) and suspect.facts.explains_within(suspect.block, gradients, within):
+        for changes, within, is_own in _kinds(argument.name, argument.value, argument.domain):
+            if (is_own or _stays(gradients, within)) and suspect.facts.explains_within(
+                suspect.block, gradients, within
+            ):
                 return f"; the returned gradient is right for {changes} alone"
     return ""
 
 
-def _kinds(name: str, point: _Array) -> list[tuple[str, Callable[[_Array], _Array]]]:
-    """For every kind of change that is possible at a point: its description, and the projection on such changes."""
-    kinds: list[tuple[str, Callable[[_Array], _Array]]] = []
+_Kind = tuple[str, Callable[[_Array], _Array], bool]
+
+
+def _kinds(name: str, point: _Array, domain: str | None) -> list[_Kind]:
+    """For every kind of change that is possible at a point: its description, and the projection on such changes.
+
+    The flag says that the input can only change so: that its domain holds symmetric matrices, or numbers of one sum.
+    """
+    kinds: list[_Kind] = []
     last = point.shape[-1]
     if point.ndim > 1 and last == point.shape[-2] > 1:
-        kinds.append((f"symmetric changes of {name}", lambda v: (v + np.swapaxes(v, -1, -2)) / 2))
-        kinds.append((f"antisymmetric changes of {name}", lambda v: (v - np.swapaxes(v, -1, -2)) / 2))
+        turned = np.swapaxes(point, -1, -2)
+        is_own = domain == "spd" or np.array_equal(point, turned)
+        kinds.append((f"symmetric changes of {name}", lambda v: (v + np.swapaxes(v, -1, -2)) / 2, is_own))
+        kinds.append((f"antisymmetric changes of {name}", lambda v: (v - np.swapaxes(v, -1, -2)) / 2, False))
     if last > 1:
         where = " along its last axis" if point.ndim > 1 else ""
-        kinds.append((f"changes of {name} that keep its sum{where}", lambda v: v - v.mean(axis=-1, keepdims=True)))
+        is_own = domain == "simplex"
+        of_sum = f"changes of {name} that keep its sum{where}"
+        kinds.append((of_sum, lambda v: v - v.mean(axis=-1, keepdims=True), is_own))
         squares = np.sum(point * point, axis=-1, keepdims=True)
         if squares.all():
             unit = point / np.sqrt(squares)
             tangent = partial(_beside, unit)
-            kinds.append((f"changes of {name} that keep its norm{where}", tangent))
+            kinds.append((f"changes of {name} that keep its norm{where}", tangent, False))
     return kinds
 
 

@@ -70,3 +70,22 @@ def test_no_changes_are_named_for_another_mistake(change):
     found = messages(change, SQUARE)
     assert found
     assert not any("alone" in text for text in found)
+
+
+def with_constant(x, g):
+    return g + g.sum(-1, keepdim=True)
+
+
+@pytest.mark.parametrize(
+    ("domain", "projection", "shape", "changes"),
+    [
+        ("simplex", with_constant, [2, 4], "changes of x that keep its sum along its last axis"),
+        ("spd", lambda x, g: g + (g - g.mT), [3, 3], "symmetric changes of x"),
+    ],
+)
+def test_an_input_of_a_domain_only_changes_within_it(domain, projection, shape, changes):
+    text = f"the returned gradient is right for {changes} alone"
+    inside = {"x": {"shape": shape, "domain": domain}}
+    assert any(text in found for found in messages(projection, inside))
+    assert not any("alone" in found for found in messages(projection, inside, 1.01))
+    assert not any("alone" in found for found in messages(projection, {"x": {"shape": shape}}))
