@@ -136,6 +136,8 @@ def _failure(result: CheckResult) -> Iterator[Line]:
     if result.excerpt is not None:
         yield from _excerpt(result.excerpt)
     yield from (_note(note) for note in result.notes)
+    if result.inputs and result.inputs_from == "inferred":
+        yield Line(f"{_MARGIN}{inputs_line(result)}", Role.NOTE, fold=True)
     if result.smallest:
         yield from _smallest(result.smallest)
     if result.replay is not None:

@@ -39,6 +39,7 @@ def test_a_failure_says_what_where_how_it_is_known_and_what_to_do() -> None:
         "      19 │         if ctx.needs_input_grad[0]:",
         "      20 │             g = grad_output",
         "    ▸ 21 │             return g, None",
+        "  inputs inferred: -i input=3x4 -i weight=5x4 -a dim=-1",
         "  smallest failing input   input = [[1.0]], weight = [[2.0]]",
         "  replay                   gradcli replay .gradcli/failures/LinearFunction-7f3a.json",
         "  more                     gradcli explain wrong-factor",

@@ -1,10 +1,16 @@
-"""What a screen says of the entries of a wrong gradient."""
+"""What a screen says of a failed case: the entries of a wrong gradient, and inferred inputs."""
 
 import math
+from dataclasses import replace
 
+import pytest
+
+from gradcli.cases import InputSpec
 from gradcli.findings import FindingKind
-from gradcli.reporters.narrative import entry_rows
+from gradcli.reporters.narrative import entry_rows, story
+from gradcli.reporters.plain import plain_case
 from gradcli.results import Entry, Finding
+from tests.reporters.results import FAILED
 
 
 def test_an_entry_without_a_bound_is_not_shown_as_measured():
@@ -17,3 +23,11 @@ def test_an_entry_without_a_bound_is_not_shown_as_measured():
     assert heading == ("x[i, j]", "returned", "numeric")
     assert unmeasured[2] == "not measured"
     assert measured[2] == "1 ± 1e-11"
+
+
+@pytest.mark.parametrize(("source", "shown"), [("inferred", True), ("flags", False), ("given", False)])
+def test_a_failure_says_which_inputs_were_inferred(source, shown):
+    result = replace(FAILED, inputs_from=source, inputs=(InputSpec(name="x", shape=(3, 4)),))
+    lines = [line.text for line in story(result)]
+    assert ("  inputs inferred: -i x=3x4" in lines) is shown
+    assert ("inputs inferred: -i x=3x4" in plain_case(result)) is shown
