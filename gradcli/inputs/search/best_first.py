@@ -9,7 +9,6 @@ from typing import final
 import numpy as np
 
 from gradcli.cases import Argument, InputSpec
-from gradcli.inputs.hints.argument_names import PARAMETER_NAMES
 from gradcli.inputs.hints.equal_parts import parts_of
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.backward_inputs import (
@@ -32,9 +31,11 @@ from gradcli.inputs.search.choice import (
     chosen_among,
     cost_of_narrowing,
     cost_of_special,
+    elementwise_weights,
     fitting,
     is_degenerate,
     note_on_sums,
+    of_documented_shape,
     overruled_by,
     summed_away,
 )
@@ -111,18 +112,18 @@ class BestFirstSearch:
             self.backward_fails = not likeliest.fits
             square = squared(likeliest.solution.guess, self.attempted, self._trials.judge)
             self.square = () if square is None else self._trials.specs(square)
-        optionals = OptionalArguments(self._trials, self._unifier, self.attempted)
+        optionals = OptionalArguments(self._trials, self._unifier, self.attempted, self._hints.documented)
         best = self._with_defaults_given(optionals.given(chosen.solution))
         self.notes = (*optionals.notes, *self._notes_on_sums(best.guess))
         self._budget.allow(POLISHING_TRIES)
-        smaller = polished(self._trials, best.guess, self._hints.documented)
-        if smaller != best.guess and self._backward_penalty(smaller) > self._backward_penalty(best.guess):
-            smaller = best.guess
         penalty = self._backward_penalty(best.guess)
 
         def fits(each: Guess) -> bool:
             return self._backward_penalty(each) <= penalty
 
+        smaller = polished(self._trials, best.guess, self._hints.documented)
+        if not fits(smaller):
+            smaller = best.guess
         smaller = with_several_windows(self._trials, smaller, fits)
         smaller = with_names_apart(self._trials, smaller, self._hints.documented, fits)
         ordered = with_ordered_limits(self._trials, self._hints, smaller)
@@ -218,21 +219,31 @@ class BestFirstSearch:
         if penalty >= RAISING_BACKWARD and (whole := self._in_equal_parts(solution)) is not None:
             solution, penalty = whole, 0.0
         if penalty >= RAISING_BACKWARD and (whole := self._fit.complex(solution.guess)) is not None:
-            self._found.append(Accepted(plain_score=self._score(whole), penalty=0.0, solution=whole))
+            self._add(whole, self._score(whole), 0.0)
         for change in (with_tensor, as_vector) if penalty >= RAISING_BACKWARD else ():
             if (whole := self._fit.changed_by(change, solution.guess)) is not None:
-                self._found.append(Accepted(plain_score=self._score(whole), penalty=0.0, solution=whole))
+                self._add(whole, self._score(whole), 0.0)
         if (whole := self._fit.of_other_ranks(solution.guess)) is not None:
-            self._found.append(Accepted(plain_score=self._score(whole), penalty=0.0, solution=whole))
+            self._add(whole, self._score(whole), 0.0)
             penalty = RAISING_BACKWARD
         plain, narrow = self._score(solution), self._fit.narrowed(solution)
         if narrow is not None:
-            cost, left = plain + cost_of_narrowing(narrow.guess), self._backward_penalty(narrow.guess)
-            self._found.append(Accepted(plain_score=cost, penalty=left, solution=narrow))
+            self._add(narrow, plain + cost_of_narrowing(narrow.guess), self._backward_penalty(narrow.guess))
             penalty = max(penalty, RAISING_BACKWARD)
         if self.attempted(solution.guess).lacks_a_sum and any(each.plain_score < plain for each in self._found):
             penalty = RAISING_BACKWARD  # a mistake to be shown at the likeliest inputs, and no reason to take others
-        self._found.append(Accepted(plain_score=plain, penalty=penalty, solution=solution))
+        self._add(solution, plain, penalty)
+
+    def _add(self, solution: Solution, plain_score: float, penalty: float) -> None:
+        error = self.attempted(solution.guess).backward_error if penalty >= RAISING_BACKWARD else None
+        found = Accepted(
+            plain_score=plain_score,
+            penalty=penalty,
+            solution=solution,
+            documented=of_documented_shape(solution.guess, self._trials.slots, self._hints.documented),
+            is_refused=refused_gradient(str(error)) is not None,
+        )
+        self._found.append(found)
 
     def _try_as_backward_asks(self) -> None:
         """If backward raises on all inputs found, try inputs in which the sizes named by its error are equal."""
@@ -292,10 +303,8 @@ class BestFirstSearch:
         )  # fmt: skip
 
     def _solve(self, unifier: Unifier, skeleton: Skeleton, level: int) -> Solution | Failure:
-        differentiable = self._trials.holds_tensors or any(
-            choice.kind in ("float", "complex", "fixed-tensor") for choice in skeleton
-        )
-        if not differentiable:
+        kinds = {choice.kind for choice in skeleton}
+        if not self._trials.holds_tensors and kinds.isdisjoint(("float", "complex", "fixed-tensor")):
             return Failure(progress=0.0)
         axes = unifier.axis_count
         outcome = unifier.solve((8 + 3 * axes, 16 + 12 * axes, 400)[level])
@@ -318,9 +327,8 @@ class BestFirstSearch:
         """Every skeleton with one argument changed, and its priority: cost, less what the failure taught."""
         mentions = Mentions(failure.message if failure is not None else "")
         gain = _PROGRESS_GAIN * min(failure.progress, 1.0) if failure is not None else 0.0
-        base = self._cost(skeleton)
+        base, found = self._cost(skeleton), []
         of_constant = failure is not None and lacked_by_a_constant(failure.error)
-        found = []
         for index, slot in enumerate(self._trials.slots):
             own = slot.cost(skeleton[index])
             for cost, choice in slot.choices:
@@ -338,24 +346,17 @@ class BestFirstSearch:
         """A score, lower for more likely inputs: their cost, plus penalties for special sizes."""
         guess = solution.guess
         total = self._cost(guess.skeleton)
-        kinds = [(choice, guess.shapes.get(slot, ())) for slot, choice in enumerate(guess.skeleton) if choice.is_free]
-        real = [(choice, shape) for choice, shape in kinds if choice.kind in ("float", "complex")]
+        real = [choice for choice in guess.skeleton if choice.kind in ("float", "complex")]
         total += cost_of_special(guess, self._trials.slots, self._hints.values)
-        total += sum(0.7 for slot in guess.shapes if self._looks_elementwise(guess, slot))
+        total += 0.7 * len(elementwise_weights(guess, self._trials.slots))
         total += self._broadcast(guess)
-        total += sum(0.8 * max(0, choice.rank - real[0][0].rank) for choice, _ in real)
+        total += sum(0.8 * max(0, choice.rank - real[0].rank) for choice in real)
         settled = sum(choice.rank for choice in guess.skeleton if choice.kind == "fixed-tensor")
         total += 0.7 * max(0, len(solution.state.pinned) - settled)
         return total + DEGENERATE * self._is_degenerate(guess)
 
     def _is_degenerate(self, guess: Guess) -> bool:
         return is_degenerate(guess, as_documented(guess, self._trials.slots, self._hints.documented))
-
-    def _looks_elementwise(self, guess: Guess, slot: int) -> bool:
-        """Whether something called a weight has the input's own shape: forward broadcasts, and a vector was meant."""
-        first = next((shape for shape in guess.shapes.values() if shape), ())
-        word = self._trials.slots[slot].name.lower()
-        return slot > 0 and word in PARAMETER_NAMES and len(first) > 1 and guess.shapes[slot] == first
 
     def _notes_on_sums(self, guess: Guess) -> list[str]:
         """A note where the likeliest inputs have a tensor with axes that backward sums over, and the guess does not."""
@@ -369,9 +370,8 @@ class BestFirstSearch:
 
     def attempted(self, guess: Guess) -> Trial:
         """Forward and backward on a guess; an empty trial where backward cannot be tried."""
-        if self._attempt_backward is None:
-            return Trial(outputs=(np.zeros(1),))
-        return self._attempt_backward(self._trials.arguments(guess, 0))
+        attempt = self._attempt_backward
+        return Trial(outputs=(np.zeros(1),)) if attempt is None else attempt(self._trials.arguments(guess, 0))
 
     def _backward_penalty(self, guess: Guess) -> float:
         """The penalty for a failing backward. It only breaks ties: a wrong backward must not lead to other inputs."""

@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
-from gradcli.inputs.hints.documented_shapes import Axis
+from gradcli.inputs.hints.argument_names import PARAMETER_NAMES
+from gradcli.inputs.hints.documented_shapes import Axis, size_of
 from gradcli.inputs.hints.documented_values import MATRICES, Documented
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.summed_cotangents import Sum
@@ -35,11 +36,17 @@ _FLOATS = ("float", "complex")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """Inputs that forward accepts, with a score for how unlikely they are, and a penalty for a failing backward."""
+    """Inputs that forward accepts, with a score for how unlikely they are, and a penalty for a failing backward.
+
+    `documented` are the tensors that have the shapes that documentation gives; `is_refused` says that the framework
+    refuses the shape of a gradient.
+    """
 
     plain_score: float
     penalty: float
     solution: Solution
+    documented: frozenset[int] = frozenset()
+    is_refused: bool = False
 
     @property
     def score(self) -> float:
@@ -58,20 +65,32 @@ class Accepted:
 
 
 def fitting(found: Sequence[Accepted]) -> list[Accepted]:
-    """The inputs found that backward fits and that have all differentiable tensors of the likeliest ones.
-
-    A gradient that is refused for a tensor is not avoided by integers or a number in that tensor's place.
-    """
-    likeliest = min(found, key=lambda each: each.plain_score)
-    return [each for each in found if each.fits and _differentiable(each) >= _differentiable(likeliest)]
+    """The inputs found that backward fits, and in which no gradient of the likeliest ones is avoided."""
+    return [each for each in _like_the_likeliest(found) if each.fits]
 
 
 def chosen_among(found: Sequence[Accepted]) -> Accepted:
     """The inputs to check with: the likeliest, or if backward fails there, those with the same tensors that it fits."""
     likeliest = min(found, key=lambda each: each.plain_score)
     usable = [each for each in fitting(found) if not each.is_degenerate]
-    best = usable if usable and not likeliest.fits else found
-    return min(best, key=lambda each: each.score)
+    others = _like_the_likeliest(found) if likeliest.is_refused else _as_documented(found)
+    return min(usable if usable and not likeliest.fits else others, key=lambda each: each.score)
+
+
+def _as_documented(found: Sequence[Accepted]) -> list[Accepted]:
+    """The inputs in which all tensors have their documented shapes that have them in the likeliest inputs."""
+    likeliest = min(found, key=lambda each: each.plain_score)
+    return [each for each in found if each.documented >= likeliest.documented]
+
+
+def _like_the_likeliest(found: Sequence[Accepted]) -> list[Accepted]:
+    """The inputs that have all differentiable tensors of the likeliest ones, and their documented shapes.
+
+    A gradient that is refused for a tensor is not avoided by integers or a number in that tensor's place, nor by
+    another shape than the documented one.
+    """
+    likeliest = min(found, key=lambda each: each.plain_score)
+    return [each for each in _as_documented(found) if _differentiable(each) >= _differentiable(likeliest)]
 
 
 def overruled_by(chosen: Accepted, found: Sequence[Accepted]) -> Accepted | None:
@@ -109,6 +128,33 @@ def as_documented(guess: Guess, slots: Sequence[Slot], documented: Mapping[str, 
     return [s for s, shape in of_rank if all(a == 1 for a, n in zip(axes[s], shape, strict=True) if n == 1)]
 
 
+def of_documented_shape(
+    guess: Guess, slots: Sequence[Slot], documented: Mapping[str, tuple[Axis, ...]]
+) -> frozenset[int]:
+    """The tensors whose shapes are the documented ones: axes of one name have one size, and constants are kept."""
+    sizes: dict[str, int] = {}
+    found = set()
+    for slot, shape in guess.shapes.items():
+        axes = documented.get(slots[slot].name)
+        if axes is None:
+            continue
+        if any(isinstance(axis, str) and axis.startswith(("*", "...")) for axis in axes):
+            agrees = len(shape) >= len(axes) - 1
+        else:
+            agrees = len(shape) == len(axes) and all(_agrees(a, n, sizes) for a, n in zip(axes, shape, strict=True))
+        if agrees:
+            found.add(slot)
+    return frozenset(found)
+
+
+def _agrees(axis: Axis, size: int, sizes: dict[str, int]) -> bool:
+    """Whether an axis has its documented size, as far as `sizes` gives that; a new name is added to these."""
+    if isinstance(axis, str) and axis.isidentifier():
+        return sizes.setdefault(axis, size) == size
+    known = axis if isinstance(axis, int) else size_of(axis, sizes)
+    return known is None or known == size
+
+
 def is_degenerate(guess: Guess, excepted: Collection[int] = ()) -> bool:
     """Whether a tensor has an axis of one entry, or the first one, which tends to be the input itself, no axis.
 
@@ -119,6 +165,13 @@ def is_degenerate(guess: Guess, excepted: Collection[int] = ()) -> bool:
         return True
     floats = [slot for slot in free if guess.skeleton[slot].kind in _FLOATS]
     return bool(floats) and (not guess.shapes[floats[0]] or all(not guess.shapes[slot] for slot in floats))
+
+
+def elementwise_weights(guess: Guess, slots: Sequence[Slot]) -> list[int]:
+    """The tensors called a weight that have the input's own shape: forward broadcasts, and a vector was meant."""
+    first = next((shape for shape in guess.shapes.values() if shape), ())
+    named = [slot for slot in guess.shapes if slot > 0 and slots[slot].name.lower() in PARAMETER_NAMES]
+    return [slot for slot in named if len(first) > 1 and guess.shapes[slot] == first]
 
 
 def summed_away(guess: Guess, hints: SourceHints) -> list[int]:

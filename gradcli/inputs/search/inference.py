@@ -13,7 +13,7 @@ from gradcli.inputs.search.alternatives import alternatives_of, other_modes, wit
 from gradcli.inputs.search.best_first import Attempt, BestFirstSearch
 from gradcli.inputs.search.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.search.candidates import Slot
-from gradcli.inputs.search.choice import notes_on
+from gradcli.inputs.search.choice import notes_on, of_documented_shape
 from gradcli.inputs.search.not_found import failure_text, functions_called, keys_read
 from gradcli.inputs.search.slots import slots_of
 from gradcli.inputs.search.trials import Trials, farthest
@@ -30,7 +30,8 @@ class Inference:
     """Inputs found: `specs` are the ones to check with, `alternatives` further cases within forward's contract.
 
     `tries` counts calls of forward, `seconds` is the wall time, `notes` say what was found out on the way. Degenerate
-    ones have an axis of one entry, or a first tensor without axes: a wrong shape may hide there.
+    ones have an axis of one entry, or a first tensor without axes: a wrong shape may hide there. `documented` names the
+    tensors that have the shapes that documentation gives.
     """
 
     specs: tuple[InputSpec, ...]
@@ -39,6 +40,7 @@ class Inference:
     notes: tuple[str, ...] = ()
     alternatives: tuple[tuple[InputSpec, ...], ...] = ()
     is_degenerate: bool = False
+    documented: frozenset[str] = frozenset()
 
     def as_flags(self) -> str:
         """The flags that pin these inputs, as the report shows them."""
@@ -99,6 +101,9 @@ def infer(
                 notes=(*notes, *search.notes, *late),
                 alternatives=tuple(other for other in others if other != specs),
                 is_degenerate=search.is_degenerate,
+                documented=frozenset(
+                    slots[slot].name for slot in of_documented_shape(solution.guess, slots, hints.documented)
+                ),
             )
         failures.append(trials)
     best = farthest(failures)

@@ -1,13 +1,15 @@
 """Arguments that default to None: they are given if forward accepts a tensor for them, one by one or together."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import final
 
 from gradcli.inputs.hints.argument_names import ADDED_NAMES, PARAMETER_NAMES, excludes_tensors
+from gradcli.inputs.hints.documented_shapes import Axis
 from gradcli.inputs.search.alternatives import with_value
 from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
+from gradcli.inputs.search.choice import of_documented_shape
 from gradcli.inputs.search.error_messages import refused_gradient, refused_number
 from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.inputs.search.unification import Solution, Unifier
@@ -34,14 +36,16 @@ class OptionalArguments:
     """Extends inputs that forward accepts by arguments that default to None.
 
     If backward then fails, either no tensor is meant there, as for a mask, or this is the mistake to be found. The name
-    of the argument decides: a bias is given in any case, and a weight if backward returns a gradient for it, even a
-    wrong one; else it may be the weight of a loss. `notes` lists what is left out.
+    of the argument decides: a bias is given in any case, and a weight, or what has its documented shape, if backward
+    returns a gradient for it, even a wrong one; else it may be the weight of a loss. `notes` lists what is left out.
     """
 
     def __init__(
-        self, trials: Trials, unifier: Callable[[Skeleton], Unifier], attempted: Callable[[Guess], Trial]
-    ) -> None:
+        self, trials: Trials, unifier: Callable[[Skeleton], Unifier], attempted: Callable[[Guess], Trial],
+        documented: Mapping[str, tuple[Axis, ...]] | None = None,
+    ) -> None:  # fmt: skip
         self._trials = trials
+        self._documented = documented or {}
         self._unifier = unifier
         self._attempted = attempted
         self._left: dict[int, str] = {}
@@ -77,7 +81,10 @@ class OptionalArguments:
             return best
         solution, reply = first
         names = [self._trials.slots[index].name.lower() for index in indices]
-        if ADDED_NAMES.issuperset(names) or (reply is Reply.REFUSED and PARAMETER_NAMES.issuperset(names)):
+        if ADDED_NAMES.issuperset(names):
+            return solution
+        meant = of_documented_shape(solution.guess, self._trials.slots, self._documented).issuperset(indices)
+        if reply is Reply.REFUSED and (meant or PARAMETER_NAMES.issuperset(names)):
             return solution
         flags = {spec.name: spec.as_flag() for spec in self._trials.specs(solution.guess)}
         for index in indices:

@@ -231,7 +231,7 @@ def _found_by_both(search: Callable[[Attempt], Inference], strict: Attempt, lax:
 
     NumPy broadcasts almost any shapes, so that an error of the derivative says more than a function that runs. A note
     names the inputs that were found for the function alone. They are kept if the derivative fits only single entries,
-    or constants in place of tensors: its shape is then wrong.
+    constants in place of tensors, or shapes other than the documented ones: its shape is then wrong.
     """
     plain = search(lax)
     if strict(build(plain.specs, seed=seed)).ok:
@@ -241,6 +241,7 @@ def _found_by_both(search: Callable[[Attempt], Inference], strict: Attempt, lax:
     except InputsNotFoundError:
         return plain
     avoids = found.is_degenerate and not plain.is_degenerate
+    avoids = avoids or not found.documented >= plain.documented
     if plain.specs == found.specs or avoids or _tensors(found) < _tensors(plain):
         return plain
     note = (

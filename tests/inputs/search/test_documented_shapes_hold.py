@@ -1,0 +1,134 @@
+"""A wrong gradient leads to no inputs of other shapes than those that documentation gives."""
+
+from typing import Any
+
+import pytest
+
+import gradcli
+from gradcli.backends.numpy.claims import GradientPair
+from gradcli.results import CheckResult
+from gradcli.verdict import Verdict
+
+
+def checked(target: Any) -> CheckResult:
+    return gradcli.check(target, shrink=False, order=1).cases[0]
+
+
+def shapes_of(case: CheckResult) -> list[tuple[int, ...] | None]:
+    return [spec.shape for spec in case.inputs]
+
+
+def linear(ns: Any, of_bias: str) -> type:
+    class Linear(ns.autograd.Function):
+        """x: (N, D), w: (M, D), b: (M,)"""
+
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any, b: Any) -> Any:
+            ctx.save_for_backward(x, w)
+            return x @ w.t() + b
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, w = ctx.saved_tensors
+            return g @ w, g.t() @ x, {"right": g.sum(0), "all": g.sum(), "near": 1.01 * g.sum(0)}[of_bias]
+
+    return Linear
+
+
+def optional_linear(ns: Any, of_shift: str) -> type:
+    class Linear(ns.autograd.Function):
+        """x: (N, D), w: (M, D), offset: (M,)"""
+
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any, offset: Any = None) -> Any:
+            ctx.save_for_backward(x, w)
+            ctx.shifts = offset is not None
+            return x @ w.t() if offset is None else x @ w.t() + offset
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, w = ctx.saved_tensors
+            of_offset = {"right": g.sum(0), "all": g.sum(), "near": 1.01 * g.sum(0)}[of_shift]
+            return g @ w, g.t() @ x, of_offset if ctx.shifts else None
+
+    return Linear
+
+
+def prelu(ns: Any, of_weight: str) -> type:
+    class PReLU(ns.autograd.Function):
+        """x: (N, C, L), weight: (C,)"""
+
+        @staticmethod
+        def forward(ctx: Any, x: Any, weight: Any) -> Any:
+            ctx.save_for_backward(x, weight)
+            return ns.where(x > 0, x, weight.view(-1, 1) * x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, weight = ctx.saved_tensors
+            below = ns.where(x > 0, ns.zeros_like(x), g * x)
+            whole = {"right": below.sum((0, 2)), "all": below.sum(), "near": 1.01 * below.sum((0, 2))}[of_weight]
+            return ns.where(x > 0, g, weight.view(-1, 1) * g), whole
+
+    return PReLU
+
+
+@pytest.mark.parametrize("made", [linear, optional_linear, prelu])
+def test_a_sum_over_all_entries_fails_at_a_vector(ns: Any, made: Any) -> None:
+    right = checked(made(ns, "right"))
+    assert right.verdict is Verdict.PASSED
+    assert len(shapes_of(right)[-1] or ()) == 1
+    wrong = checked(made(ns, "all"))
+    assert [(finding.kind.value, finding.input) for finding in wrong.findings] == [
+        ("wrong-shape", wrong.inputs[-1].name)
+    ]
+    assert shapes_of(wrong) == shapes_of(right)
+    assert checked(made(ns, "near")).verdict is Verdict.FAILED
+
+
+def softplus(ns: Any, factor: float) -> type:
+    class Softplus(ns.autograd.Function):
+        """x: (N, C)"""
+
+        @staticmethod
+        def forward(ctx: Any, x: Any, beta: Any) -> Any:
+            ctx.save_for_backward(x, beta)
+            return ns.log1p(ns.exp(beta * x)) / beta
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, beta = ctx.saved_tensors
+            s = ns.sigmoid(beta * x)
+            return g * s, factor * (g * (x * s / beta - ns.log1p(ns.exp(beta * x)) / beta**2)).sum()
+
+    return Softplus
+
+
+def test_a_number_whose_shape_no_text_gives_stays_one(ns: Any) -> None:
+    case = checked(softplus(ns, 1.0))
+    assert case.verdict is Verdict.PASSED
+    assert shapes_of(case)[1] == ()
+    assert checked(softplus(ns, 1.01)).verdict is Verdict.FAILED
+
+
+def affine(x: Any, w: Any, b: Any) -> Any:
+    """
+    x: input of shape (N, d_1, ..., d_k)
+    w: weights, of shape (D, M)
+    b: biases, of shape (M,)
+    """
+    return x.reshape(x.shape[0], -1).dot(w) + b
+
+
+def affine_backward(g: Any, x: Any, w: Any, b: Any) -> Any:
+    return g.dot(w.T).reshape(x.shape), x.reshape(x.shape[0], -1).T.dot(g), g.sum(0)
+
+
+def affine_summed(g: Any, x: Any, w: Any, b: Any) -> Any:
+    return *affine_backward(g, x, w, b)[:2], g.sum()
+
+
+def test_a_derivative_in_numpy_keeps_documented_shapes() -> None:
+    right, wrong = (checked(GradientPair(function=affine, gradient=each)) for each in (affine_backward, affine_summed))
+    assert right.verdict is Verdict.PASSED
+    assert [(finding.kind.value, finding.input) for finding in wrong.findings] == [("wrong-shape", "b")]
