@@ -29,6 +29,11 @@ _USUAL = frozenset({
 """Names of sizes that are words: other words in brackets are rather prose, as in `(mean, variance)`."""
 _ARTICLES = frozenset({"a", "A", "I", "i"})
 _AFTER_A_NAME = re.compile(r"\s*[`'\"]*\s*(?:[:,(\[]|and\b|of\b|is\b)")
+_AFTER_A_SHAPE = re.compile(
+    r"\s*(?:$|[^\s\w]|(?:and|or|is|are|must|should|has|have|needs?|may|can|by|of|to|in|into|on|at|for|from|with|via|using|where|times)\b)"
+)
+"""What follows the shape of a name. A noun follows an article: a (n, m) matrix."""
+_RANGE = re.compile(r"(?:\bin|\bwithin|\bbetween|∈)\s*$")
 _HEAD = re.compile(r"^[-*\s]*(?::param\s+)?[`'\"*]*(?P<name>\w+)[`'\"*]*\s*(?:\([^)]*\)\s*)?:", re.MULTILINE)
 """What begins the description of an argument in a list of arguments."""
 _PARAMETER = re.compile(
@@ -142,13 +147,21 @@ def _described(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[Axi
             continue
         end = group.end()
         between = _ENDS.split(between)[-1][-_FARTHEST:]
-        yield from ((name, shape) for name in _owners(between, names))
+        yield from ((name, shape) for name in _owners(between, names, text[end:]))
+
+
+def without_shape(description: str, names: Sequence[str]) -> str:
+    """The description of an argument without the shape in brackets at its begin, as in `A: (n, n), symmetric`."""
+    group = _GROUP.match(description, len(description) - len(description.lstrip()))
+    if group is None or _shape(group, "", names) is None:
+        return description
+    return re.sub(r"^\s*,", "", description[group.end() :])
 
 
 def _shape(group: re.Match[str], before: str, names: Sequence[str]) -> tuple[Axis, ...] | None:
     """The shape in brackets; None where they rather hold prose or the arguments of a call."""
     word = re.search(r"\w+$", before)
-    if word is not None and _TENSOR.search(word[0]) is None:
+    if (word is not None and _TENSOR.search(word[0]) is None) or _RANGE.search(before) is not None:
         return None
     texts = [each.strip() for each in re.split(r",|\sx\s|×", group["axes"])]
     shape = tuple(int(each) if each.isdigit() else _spelt_out(each) for each in texts)
@@ -162,7 +175,8 @@ def _shape(group: re.Match[str], before: str, names: Sequence[str]) -> tuple[Axi
     if len(shape) == 1 and not group["comma"] and group["open"] == "(":
         sure = bool(words) and words[0].isupper() and (len(words[0]) <= 2 or sure)
     if len(shape) == 1 and not words and group["comma"]:
-        sure = sure or (re.search(r"\w[`'\"*]*\s*:\s*$", before) is not None and word is None)
+        named = re.search(r"(\w+)[`'\"*]*\s*(:?)\s*$", before)
+        sure = sure or (word is None and named is not None and (bool(named[2]) or named[1] in names))
     return shape if sure or (not words and len(shape) > 1) else None
 
 
@@ -171,12 +185,15 @@ def _spelt_out(axis: str) -> str:
     return re.sub(r"/+", "//", re.sub(rf"\b(\d+)({_NAME})", r"\1*\2", axis))
 
 
-def _owners(text: str, names: Sequence[str]) -> list[str]:
-    """The arguments whose shape follows `text`: those that its line describes, or else the last ones named."""
+def _owners(text: str, names: Sequence[str], after: str) -> list[str]:
+    """The arguments whose shape follows `text`: those that its line describes, or else the last ones named.
+
+    `after` is what follows the shape.
+    """
     places = [
         match
         for match in re.finditer(r"(?<![\w.])[A-Za-z_]\w*", text)
-        if match[0] in names and (match[0] not in _ARTICLES or _AFTER_A_NAME.match(text, match.end()))
+        if match[0] in names and (match[0] not in _ARTICLES or _is_name(text, match.end(), after))
     ]
     heads = {match.start("name") for match in _HEAD.finditer(text)}
     last = len(places) - 1
@@ -188,3 +205,10 @@ def _owners(text: str, names: Sequence[str]) -> list[str]:
             break
         owners.append(one[0])
     return owners
+
+
+def _is_name(text: str, end: int, after: str) -> bool:
+    """Whether a letter that may be an article is a name, from what follows it in `text` and behind the shape."""
+    if re.fullmatch(r"[`'\"*\s]*", text[end:]) is not None:
+        return _AFTER_A_SHAPE.match(after) is not None
+    return _AFTER_A_NAME.match(text, end) is not None

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
 from gradcli.frozen import dataclass
-from gradcli.inputs.hints.documented_shapes import Axis, texts_of
+from gradcli.inputs.hints.documented_shapes import Axis, texts_of, without_shape
 
 MATRICES = frozenset(("spd", "triangular", "orthogonal"))
 """The domains of square matrices."""
@@ -23,7 +23,8 @@ _DOMAINS: Mapping[str, re.Pattern[str]] = {
     for name, pattern in (
         (
             "spd",
-            r"positive[- ](?:semi-?\s?)?definite|\b(?:PSD|SPD)\b|covariance matri|\bsymmetric(?:\s+\w+){0,2}\s+matri"
+            r"(?:\bsymmetric,?\s+)?positive[- ](?:semi-?\s?)?definite|\b(?:PSD|SPD)\b|covariance matri"
+            r"|\bsymmetric(?:\s+\w+){0,2}\s+matri"
             r"|\bsymmetric\s*$",
         ),
         ("triangular", r"lower[- ]triangular"),
@@ -71,8 +72,8 @@ _FILLERS = (
 )
 _AFTER = re.compile(r"\s*(?:(?:real|only|floats?|numbers?|values?|entries|scalars?|tensors?|vectors?|arrays?)\s*)*")
 _NUMBER = re.compile(
-    _FILLERS + r"(?:(?P<scalar>(?:\w+\s+)?scalar)|(?:\w+\s+){0,3}?coefficient|(?:positive\s+|non-?negative\s+)?"
-    r"(?:float|(?P<whole>int|integer)|(?P<flag>bool|boolean)|number))(?:\s+(?:value|number|scalar|factor|flag|tensor))?\s*",
+    _FILLERS + r"(?:(?P<scalar>(?:\w+\s+)?scalars?)|(?:\w+\s+){0,3}?coefficients?|(?:positive\s+|non-?negative\s+)?"
+    r"(?:floats?|(?P<whole>int|integers?)|(?P<flag>bool|booleans?)|numbers?))(?:\s+(?:value|number|scalar|factor|flag|tensor))?\s*",
     re.I,
 )
 _AXES = re.compile(
@@ -86,6 +87,8 @@ _LAST = re.compile(
 _SIZES = {"two": 2, "three": 3, "four": 4}
 _QUOTES = r"[`'\"*]*"
 _CONDITION = re.compile(r"\b(?:if|when|whenever|unless|while|until|where|for|once)\s+(?:the\s+|an?\s+)?[`'\"*]*$", re.I)
+_STATES = re.compile(r"(?:^|[.,;:(]|\b(?:with|where|and))\s*$", re.I)
+"""What stands before the name in `ecc in (0, 1)`, unlike in `clamps x in (0, 1)`."""
 _OF = r"\b(?:of|for|takes)\s+(?:(?:an?|the|some|real|square|batch(?:es)? of)\s+)*"
 
 
@@ -149,7 +152,8 @@ def _descriptions(names: Sequence[str], text: str) -> Iterator[tuple[str, str, b
     several = rf"(?P<names>{one}(?:\s*(?:,|and|&|/)\s*{one})*)"
     head = re.compile(
         rf"(?:^[ \t]*(?:[-*][ \t]+)?(?::(?:param|type)\s+(?:[\w.]+\s+)?)?)?{several}\s*"
-        rf"(?:(?P<type>\([^()]*\))?\s*:(?![:=])|(?=(?P<verb>is|are|must|should|has to|have to|needs? to)\s))",
+        rf"(?:(?P<type>\([^()]*\))?\s*:(?![:=])|(?:[(\[][^()\[\]]*[)\]]\s*)?"
+        rf"(?=(?P<verb>is|are|must|should|has to|have to|needs? to)\s)|(?=(?P<range>in\s*[(\[]|∈|between\s)))",
         re.MULTILINE,
     )
     heads = list(head.finditer(text))
@@ -158,7 +162,7 @@ def _descriptions(names: Sequence[str], text: str) -> Iterator[tuple[str, str, b
         begins = text[: match.start("names")].rpartition("\n")[2].strip(" \t-*:").split(" ")[0] in ("", "param", "type")
         indent = len(line) - len(line.lstrip()) if begins else -1
         end = len(text) if following is None else following.start()
-        body = _body(text[match.end() : end], indent)
+        body = without_shape(_body(text[match.end() : end], indent), names)
         before = text[max(0, match.start("names") - 40) : match.start("names")]
         is_stated = (
             match["verb"] is None or re.match(r"\s*(?:(?:is|are) assumed|must|should|ha|need)", body) is not None
@@ -168,6 +172,8 @@ def _descriptions(names: Sequence[str], text: str) -> Iterator[tuple[str, str, b
             and _CONDITION.search(before) is not None
             and not before.rstrip(" `").endswith("where")
         ):
+            continue
+        if match["range"] is not None and _STATES.search(before.rstrip("`'\"*")) is None:
             continue
         for name in names:
             if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", match["names"]):
@@ -240,15 +246,20 @@ def _in_prose(names: Sequence[str], text: str, only: str | None) -> Iterator[tup
             sentence = re.split(r"\.\s|;|\n\s*\n", text[: match.start()])[-1]
             if _DENIED.search(sentence) or _NEGATION.search(sentence):
                 continue
+            before = re.search(r"(\w+)\s+$", text[: match.start()])
+            if before is not None and before[1] in names and before[1].lower() != "a":
+                yield before[1], domain
+                continue
             following = re.match(
-                rf"(?:\w*\s+(?:matri\w+|tensors?|vectors?|arrays?|targets?))?\s+(?P<names>{_QUOTES}\w+(?:{_QUOTES}(?:,|\s+and)"
-                rf"\s+{_QUOTES}\w+)*)",
+                rf"\w*(?P<noun>\s+(?:matri\w+|tensors?|vectors?|arrays?|targets?))?\s+"
+                rf"(?P<names>{_QUOTES}\w+(?:{_QUOTES}(?:,|\s+and)\s+{_QUOTES}\w+)*)",
                 text[match.end() :],
             )
             owners = [] if following is None else re.findall(r"\w+", following["names"])
             named = [name for name in owners if name in names]
             is_named = bool(owners) and owners[0] in named and owners[0] not in _NOUNS
-            if is_named and (owners[0] != "a" or len(named) > 1):
+            has_noun = match[0].endswith("matri") or (following is not None and following["noun"] is not None)
+            if is_named and (owners[0] != "a" or len(named) > 1 or has_noun):
                 yield from ((name, domain) for name in named)
             elif only is not None and re.search(rf"{_OF}(?:\w+\s+)?$", sentence, re.IGNORECASE):
                 yield only, domain

@@ -1,0 +1,72 @@
+"""Descriptions without a colon: a shape or a range right behind a name, several names, names that may be articles."""
+
+from typing import Any
+
+import pytest
+
+import gradcli
+from gradcli.inputs.hints.documented_shapes import documented_shapes
+from gradcli.inputs.hints.documented_values import documented_values
+from gradcli.verdict import Verdict
+
+SPD = {"A": "spd"}
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "shapes", "domains"),
+    [
+        ("a", "Inverse of a matrix a (n, n) by iteration.", {"a": ("n", "n")}, {}),
+        ("a", "The inverse of a (n, n)", {"a": ("n", "n")}, {}),
+        ("ab", "Product of a (n, m) and b (m, k).", {"a": ("n", "m"), "b": ("m", "k")}, {}),
+        ("xa", "Applies a (N, D) tensor; a (3, 4) kernel.", {}, {}),
+        ("xA", "A (2, 3) kernel is applied to x (N, D).", {"x": ("N", "D")}, {}),
+        ("Ab", "A (n, n) is symmetric positive definite, b (n,).", {"A": ("n", "n"), "b": ("n",)}, SPD),
+        ("Ab", "A: (n, n), symmetric positive definite; b: (n,)", {"A": ("n", "n"), "b": ("n",)}, SPD),
+        ("Ab", "A: (n, n) symmetric positive definite, b: (n,)", {"A": ("n", "n"), "b": ("n",)}, SPD),
+        ("Ab", "With a symmetric positive definite matrix A (n, n).", {"A": ("n", "n")}, SPD),
+        ("ab", "A positive definite matrix a (n, n), b (n,)", {"a": ("n", "n"), "b": ("n",)}, {"a": "spd"}),
+        ("xS", "x (n,), S symmetric positive definite (n, n)", {"x": ("n",), "S": ("n", "n")}, {"S": "spd"}),
+        ("A", "A (n, n) need not be symmetric positive definite.", {"A": ("n", "n")}, {}),
+        ("xu", "State x (2,), torque u (1,) -> xdot (2,)", {"x": (2,), "u": (1,)}, {}),
+        ("xy", "The roots of E; x in (0, 1), y between 0 and 1", {}, {"x": "unit", "y": "unit"}),
+        ("xy", "Clamps x and y in [0, 1].", {}, {}),
+        ("x", "Linear for x in (0, 1), constant elsewhere. x in (1, 2)", {}, {}),
+    ],
+)
+def test_shapes_and_domains(names: str, text: str, shapes: Any, domains: dict[str, str]) -> None:
+    assert documented_shapes(tuple(names), "", text) == shapes
+    assert documented_values(tuple(names), "", text, shapes=shapes).domains == domains
+
+
+def test_several_numbers() -> None:
+    found = documented_values(("x", "sigma", "eps"), "", "Energy of x (N, 3); sigma and eps are scalars.")
+    assert found.types == {"sigma": "scalar", "eps": "scalar"}
+
+
+def solution(ns: Any, factor: float) -> type:
+    """The solution of A x = b, with a gradient that is right for symmetric positive definite matrices alone."""
+
+    class Solution(ns.autograd.Function):
+        """A (n, n) is symmetric positive definite, b (n,)."""
+
+        @staticmethod
+        def forward(ctx: Any, A: Any, b: Any) -> Any:
+            values, vectors = ns.linalg.eigh((A + A.mT) / 2)
+            x = vectors @ ((vectors.mT @ b) / values.abs())
+            ctx.save_for_backward(A, x)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            matrix, x = ctx.saved_tensors
+            u = ns.linalg.solve(matrix, g)
+            return -factor * (ns.outer(u, x) + ns.outer(x, u)) / 2, u
+
+    return Solution
+
+
+def test_a_matrix_described_so_is_drawn_so(ns: Any) -> None:
+    right = gradcli.check(solution(ns, 1.0), shrink=False, order=1).cases[0]
+    assert right.verdict is Verdict.PASSED
+    assert [(spec.domain, spec.shape) for spec in right.inputs] == [("spd", (3, 3)), ("normal", (3,))]
+    assert gradcli.check(solution(ns, 1.01), shrink=False, order=1).verdict is Verdict.FAILED
