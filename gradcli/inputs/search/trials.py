@@ -14,6 +14,7 @@ from gradcli.errors import OverrunError
 from gradcli.frozen import dataclass
 from gradcli.inputs.builders import build
 from gradcli.inputs.hints.argument_names import BLANK_NAMES, LENGTH_NAMES, STATE_NAMES
+from gradcli.inputs.hints.documented_values import CLASSES
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import Skeleton, Slot
 from gradcli.targets import TargetInfo, Trial
@@ -27,6 +28,7 @@ NUMBER_SAMPLES = range(1, 9)
 """All of these numbers have one sign in 1 of 128 cases."""
 LARGEST_HELD = 8
 """Sizes of a module's parameters up to this are not used for inputs at first, so that messages tell which is which."""
+_SQUARE = frozenset(("spd", "triangular", "diagonally-dominant"))
 _SAME = 1e-9
 """Relative and absolute."""
 _NEARBY = 1e-3
@@ -97,6 +99,8 @@ class Trials:
         Accepted means: every output finite and not empty, on four samples; and each tensor's values change an output in
         one of forward's modes. Running statistics need not, since a layer may take its mode from elsewhere.
         """
+        if not all(_can_have(guess.shapes[slot], domain) for slot, (domain, _) in guess.domains.items()):
+            return Failure(progress=0.0)
         first = self.run(guess, 0, forced=True)
         failure = self._failure_of(first)
         if failure is not None:
@@ -342,6 +346,13 @@ def lacked_by_a_constant(error: BaseException | None) -> bool:
     """Whether an attribute of a number, text, tuple or None was missing: a tensor may be needed there."""
     constant = (bool, int, float, complex, str, tuple, list, type(None))
     return isinstance(error, AttributeError) and error.name is not None and isinstance(error.obj, constant)
+
+
+def _can_have(shape: Shape, domain: str) -> bool:
+    """Whether arrays of a shape can be drawn from a domain: a shape may have changed after the domain was chosen."""
+    if domain in _SQUARE:
+        return len(shape) >= 2 and shape[-1] == shape[-2]
+    return len(shape) >= 2 if domain == "orthogonal" else bool(shape) or domain not in CLASSES
 
 
 def _equal(one: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]) -> bool:

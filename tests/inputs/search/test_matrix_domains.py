@@ -86,3 +86,25 @@ def test_a_determinant_whose_logarithm_is_taken_is_positive_and_not_of_a_symmetr
     assert result.verdict is (Verdict.PASSED if transposed else Verdict.FAILED)
     assert [f.kind for f in result.findings] == ([] if transposed else [FindingKind.TRANSPOSED])
     assert any("is drawn from domain diagonally-dominant" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_a_matrix_of_a_solver_is_not_narrowed(ns: Any, factor: float) -> None:
+    class Solve(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            l = ns.linalg.cholesky(a)
+            y = ns.linalg.solve_triangular(l, b, upper=False)
+            x = ns.linalg.solve_triangular(l.t(), y, upper=True)
+            ctx.save_for_backward(a, x)
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            a, x = ctx.saved_tensors
+            of_b = ns.linalg.solve(a, g)
+            return -factor * of_b @ x.t(), of_b
+
+    result = check_object(Solve, case_of(CheckSpec(target="module:Solve"), Settings(order=1)))
+    assert [spec.domain for spec in result.inputs] == ["spd", "normal"]
+    assert result.verdict is (Verdict.PASSED if factor == 1.0 else Verdict.FAILED), result
