@@ -15,7 +15,9 @@ from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.summed_cotangents import Sum
 from gradcli.targets import Parameter
 
-TENSORS = ("float", "label", "index", "mask", "complex", "number-tensor", "fixed-tensor")
+TENSORS = ("float", "label", "index", "mask", "complex", "number-tensor", "idle-tensor", "fixed-tensor")
+TRACKED = ("float", "complex", "idle-tensor", "fixed-tensor")
+"""The tensors that require a gradient; one that the user gave may not."""
 FIRST_RANK_COSTS = {2: 0.0, 3: 1.0, 1: 1.2, 4: 1.6, 0: 3.5}
 LATER_RANK_COSTS = {2: 0.0, 1: 0.4, 3: 1.0, 4: 1.6, 0: 2.0}
 INDEX_RANK_COSTS = {1: 0.0, 2: 0.3, 3: 1.0, 0: 1.2}
@@ -46,7 +48,7 @@ class Choice:
     `kind` is one of `TENSORS`, "value", "fixed-value" or "omitted"; `text` is the value's repr, by which choices are
     told apart (1, 1.0 and True are equal to Python). A "label" is a real tensor without a gradient. A "number-tensor"
     is a tensor of rank 0 without a gradient, tried in place of a number. It need not change an output, since it may be
-    used by backward alone.
+    used by backward alone. An "idle-tensor" need not either: it takes its place where backward has a gradient for it.
     """
 
     kind: str
@@ -62,7 +64,7 @@ class Choice:
     @property
     def is_free(self) -> bool:
         """Whether the search may choose its shape and values."""
-        return self.is_tensor and self.kind not in ("fixed-tensor", "number-tensor")
+        return self.is_tensor and self.kind not in ("fixed-tensor", "number-tensor", "idle-tensor")
 
     @staticmethod
     def of_value(value: Any) -> "Choice":

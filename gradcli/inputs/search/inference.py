@@ -14,6 +14,7 @@ from gradcli.inputs.search.best_first import Attempt, BestFirstSearch
 from gradcli.inputs.search.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.search.candidates import Slot
 from gradcli.inputs.search.choice import notes_on, of_documented_shape
+from gradcli.inputs.search.idle_arguments import with_idle_gradients
 from gradcli.inputs.search.not_found import failure_text, functions_called, keys_read
 from gradcli.inputs.search.slots import slots_of
 from gradcli.inputs.search.trials import Trials, farthest
@@ -84,7 +85,8 @@ def infer(
         solution = search.run()
         if solution is not None:
             budget.allow(ALTERNATIVE_TRIES)
-            solution = replace(solution, guess=with_a_slope(trials, hints, solution.guess, search.attempted))
+            sloped = with_a_slope(trials, hints, solution.guess, search.attempted)
+            solution = replace(solution, guess=with_idle_gradients(sloped, search.attempted))
             specs = trials.specs(solution.guess)
             others = (
                 ()

@@ -1,10 +1,12 @@
 """Where forward accepts several inputs, backward decides: by its errors, and by what it returns."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+import gradcli
 from gradcli.cases import InputSpec
 from gradcli.inputs.search.inference import infer
 from gradcli.targets import Trial
@@ -158,3 +160,32 @@ def test_an_axis_is_as_long_as_backward_has_it_unless_that_is_another_input(got,
 
     found = infer(plain.info_of(forward), plain.attempt_of(forward), attempt_backward=backward)
     assert found.as_flags() == expected
+
+
+def forgetful(ns: Any, of_x: str, *, first: bool) -> type:
+    """Twice y, whatever x is, with a gradient for both."""
+
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.shape = x.shape
+        return 2 * y
+
+    def backward(ctx: Any, g: Any) -> Any:
+        gradient = {"zero": ns.zeros(ctx.shape, dtype=g.dtype), "same": g, "small": 0.01 * g, "none": None}[of_x]
+        return (gradient, 2 * g) if first else (2 * g, gradient)
+
+    def exchanged(ctx: Any, y: Any, x: Any) -> Any:
+        return forward(ctx, x, y)
+
+    return type(
+        "Forgetful",
+        (ns.autograd.Function,),
+        {"forward": staticmethod(forward if first else exchanged), "backward": staticmethod(backward)},
+    )
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize(("of_x", "passes"), [("zero", True), ("none", True), ("same", False), ("small", False)])
+def test_a_gradient_of_what_changes_no_output_is_checked(ns: Any, of_x: str, passes: bool, first: bool) -> None:
+    case = gradcli.check(forgetful(ns, of_x, first=first), shrink=False, order=1).cases[0]
+    assert case.verdict is (gradcli.Verdict.PASSED if passes else gradcli.Verdict.FAILED)
+    assert [finding.input for finding in case.findings] == ([] if passes else ["x"])
