@@ -120,6 +120,11 @@ def excludes_tensors(annotation: str) -> bool:
     return bool(named) and _PLAIN.issuperset(named)
 
 
+def names_tensors(annotation: str) -> bool:
+    """Whether an annotation names a type that may be a tensor's; `Any` and `object` say nothing."""
+    return not {"any", "object", *_PLAIN}.issuperset(types_named(annotation))
+
+
 def _names(node: ast.expr) -> list[str]:
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):

@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import Any
 
 from gradcli.frozen import dataclass
-from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors
+from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors, is_layers_parameter, names_tensors
 from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes
 from gradcli.inputs.hints.documented_values import Documented, documented_values
 from gradcli.inputs.hints.summed_cotangents import Sum, returned_values, sums_of
@@ -29,6 +29,7 @@ _CONJUGATED = r"\b{0}\.(?:conj|imag\b)|\b(?:conj|conjugate|imag|view_as_real)\(\
 _ADJOINT = rf"{_CONJUGATES}|(?:\b(?!ctx\b|self\b)\w+|[\])])\.m?H\b|\.adjoint\("
 """What conjugates. `ctx.H` is the height of an image; `quat_conj` and `Quaternion.conj` are of quaternions."""
 _REDUCED = r"\.(?:sum|mean|var|std|amax|norm)\((?:dim=|axis=)?[(\[]([\d, ]+)[)\]]"
+_SAVES = "save_for_backward"
 _EQUALITIES = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 _GROUPS = (ast.Tuple, ast.List, ast.Set)
 DOCUMENTED_BONUS = 4.0
@@ -42,7 +43,7 @@ class SourceHints:
 
     `conjugated` says that forward conjugates an argument itself, or takes its imaginary part; `names` are forward's
     global names, `documented` the shapes that docstrings and comments give for arguments, and `values` what they say of
-    the values.
+    the values. `tensors` are annotated as such.
     """
 
     forward: str
@@ -53,6 +54,7 @@ class SourceHints:
     names: Mapping[str, Any] = field(default_factory=dict)
     documented: Mapping[str, tuple[Axis, ...]] = field(default_factory=dict)
     values: Documented = field(default_factory=Documented)
+    tensors: frozenset[str] = frozenset()
 
     def sum_of(self, position: int) -> Sum | None:
         """The sum of the cotangent that is a factor of this argument's gradient."""
@@ -164,6 +166,20 @@ class SourceHints:
                 tested = [each for each in ast.walk(node.test) if each not in called]
                 found.update(name for each in tested if (name := _whose_rank(each)) is not None)
         return frozenset(found)
+
+    def seems_a_number(self, name: str, position: int) -> bool:
+        """Whether an argument gets None from backward and is not saved as a tensor is, as others are.
+
+        Not what documentation describes as a tensor, nor what is called as a layer's parameter: that may lack its
+        gradient.
+        """
+        if self.gradient_of(position) is not False or is_layers_parameter(name) or name in self.documented:
+            return False
+        tree = None if name in self.tensors or name in self.values.domains else parsed_text(self.forward)
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
+        saved = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == _SAVES]
+        inside = {node.id for call in saved for node in ast.walk(call) if isinstance(node, ast.Name)}
+        return bool(saved) and name not in inside
 
     def is_condition(self, name: str) -> bool:
         """Whether forward or backward branches on the truth value of an argument, as in `if not training`."""
@@ -293,6 +309,7 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         names=getattr(inspect.unwrap(info.forward), "__globals__", {}) if callable(info.forward) else {},
         documented={**dict.fromkeys(numbers, ()), **values.shapes, **shapes},
         values=values,
+        tensors=frozenset(name for name, annotation in annotations.items() if names_tensors(annotation)),
     )
 
 

@@ -22,7 +22,6 @@ from gradcli.inputs.search.backward_inputs import (
 )
 from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
 from gradcli.inputs.search.choice import (
-    BROADCAST,
     DEGENERATE,
     RAISING_BACKWARD,
     Accepted,
@@ -31,13 +30,14 @@ from gradcli.inputs.search.choice import (
     chosen_among,
     cost_of_narrowing,
     cost_of_special,
+    cost_of_sums,
     elementwise_weights,
     fitting,
     is_degenerate,
-    note_on_sums,
+    notes_on_numbers,
+    notes_on_sums,
     of_documented_shape,
     overruled_by,
-    summed_away,
 )
 from gradcli.inputs.search.domains import square_domain, with_convergence, with_ordered_limits, with_probabilities
 from gradcli.inputs.search.error_messages import Mentions, refused_gradient
@@ -80,6 +80,7 @@ class BestFirstSearch:
         self._hints = hints
         self._attempt_backward = attempt_backward
         self._square = square_domain(hints.forward)
+        self._numbers = frozenset(n for n, slot in enumerate(trials.slots) if hints.seems_a_number(slot.name, n))
         self._fit = Fitting(
             trials=trials, attempted=self.attempted, penalty=self._backward_penalty, unifier=self._unifier
         )
@@ -107,14 +108,16 @@ class BestFirstSearch:
         chosen = chosen_among(self._found)
         self.is_degenerate = chosen.is_degenerate
         likeliest = overruled_by(chosen, self._found)
-        if likeliest is not None:
+        numbers = notes_on_numbers(chosen, self._found, self._trials.slots)
+        if likeliest is not None and not numbers:
             self.overruled = self._trials.specs(likeliest.solution.guess)
             self.backward_fails = not likeliest.fits
             square = squared(likeliest.solution.guess, self.attempted, self._trials.judge)
             self.square = () if square is None else self._trials.specs(square)
         optionals = OptionalArguments(self._trials, self._unifier, self.attempted, self._hints.documented)
         best = self._with_defaults_given(optionals.given(chosen.solution))
-        self.notes = (*optionals.notes, *self._notes_on_sums(best.guess))
+        sums = notes_on_sums(self._found, best.guess, self._hints, self._trials, self.overruled)
+        self.notes = (*optionals.notes, *numbers, *sums)
         self._budget.allow(POLISHING_TRIES)
         penalty = self._backward_penalty(best.guess)
 
@@ -242,6 +245,7 @@ class BestFirstSearch:
             solution=solution,
             documented=of_documented_shape(solution.guess, self._trials.slots, self._hints.documented),
             is_refused=refused_gradient(str(error)) is not None,
+            numbers=self._numbers,
         )
         self._found.append(found)
 
@@ -349,7 +353,7 @@ class BestFirstSearch:
         real = [choice for choice in guess.skeleton if choice.kind in ("float", "complex")]
         total += cost_of_special(guess, self._trials.slots, self._hints.values)
         total += 0.7 * len(elementwise_weights(guess, self._trials.slots))
-        total += self._broadcast(guess)
+        total += cost_of_sums(guess, self._hints)
         total += sum(0.8 * max(0, choice.rank - real[0].rank) for choice in real)
         settled = sum(choice.rank for choice in guess.skeleton if choice.kind == "fixed-tensor")
         total += 0.7 * max(0, len(solution.state.pinned) - settled)
@@ -357,16 +361,6 @@ class BestFirstSearch:
 
     def _is_degenerate(self, guess: Guess) -> bool:
         return is_degenerate(guess, as_documented(guess, self._trials.slots, self._hints.documented))
-
-    def _notes_on_sums(self, guess: Guess) -> list[str]:
-        """A note where the likeliest inputs have a tensor with axes that backward sums over, and the guess does not."""
-        likeliest = min(self._found, key=lambda each: each.plain_score - self._broadcast(each.solution.guess))
-        specs, slots = self._trials.specs(likeliest.solution.guess), summed_away(likeliest.solution.guess, self._hints)
-        names = [self._trials.slots[slot].name for slot in slots if slot not in summed_away(guess, self._hints)]
-        return [note_on_sums(specs, name) for name in names if specs != self.overruled]
-
-    def _broadcast(self, guess: Guess) -> float:
-        return BROADCAST * len(summed_away(guess, self._hints))
 
     def attempted(self, guess: Guess) -> Trial:
         """Forward and backward on a guess; an empty trial where backward cannot be tried."""

@@ -17,7 +17,7 @@ from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.summed_cotangents import Sum
 from gradcli.inputs.search.candidates import Choice, Slot
 from gradcli.inputs.search.domains import SMALL, limit_of
-from gradcli.inputs.search.trials import Guess, is_state
+from gradcli.inputs.search.trials import Guess, Trials, is_state
 from gradcli.inputs.search.unification import Solution
 
 RAISING_BACKWARD = 2.5
@@ -39,7 +39,7 @@ class Accepted:
     """Inputs that forward accepts, with a score for how unlikely they are, and a penalty for a failing backward.
 
     `documented` are the tensors that have the shapes that documentation gives; `is_refused` says that the framework
-    refuses the shape of a gradient.
+    refuses the shape of a gradient; `numbers` are arguments that may be numbers although forward takes tensors.
     """
 
     plain_score: float
@@ -47,6 +47,7 @@ class Accepted:
     solution: Solution
     documented: frozenset[int] = frozenset()
     is_refused: bool = False
+    numbers: frozenset[int] = frozenset()
 
     @property
     def score(self) -> float:
@@ -184,13 +185,40 @@ def summed_away(guess: Guess, hints: SourceHints) -> list[int]:
     return found
 
 
-def note_on_sums(specs: Sequence[InputSpec], name: str) -> str:
-    """The note on inputs that are not checked, because backward sums the gradient of `name` over axes that it has."""
+def cost_of_sums(guess: Guess, hints: SourceHints) -> float:
+    """What is added for tensors that have axes over which backward sums their gradients."""
+    return BROADCAST * len(summed_away(guess, hints))
+
+
+def notes_on_sums(
+    found: Sequence[Accepted], guess: Guess, hints: SourceHints, trials: Trials, overruled: Sequence[InputSpec]
+) -> list[str]:
+    """A note where the likeliest inputs have a tensor with axes that backward sums over, and the guess does not."""
+    likeliest = min(found, key=lambda each: each.plain_score - cost_of_sums(each.solution.guess, hints)).solution.guess
+    specs, slots = trials.specs(likeliest), summed_away(likeliest, hints)
+    names = [trials.slots[slot].name for slot in slots if slot not in summed_away(guess, hints)]
+    return [_note_on_sums(specs, name) for name in names if specs != tuple(overruled)]
+
+
+def _note_on_sums(specs: Sequence[InputSpec], name: str) -> str:
     return (
         f"forward also accepts {' '.join(spec.as_flag() for spec in specs)}, but then {name} has axes over which "
         f"backward sums its gradient, so {name} should probably have fewer axes; these inputs are checked only if you "
         "give them"
     )
+
+
+def notes_on_numbers(chosen: Accepted, found: Sequence[Accepted], slots: Sequence[Slot]) -> list[str]:
+    """A note on each number that is a tensor in the likeliest inputs, where backward returns None for it."""
+    likeliest = min(found, key=lambda each: each.plain_score)
+    skeleton = chosen.solution.guess.skeleton
+    places = sorted(_tensors(likeliest) & likeliest.numbers)
+    return [
+        f"{slots[place].name} is taken for a number, because backward returns no gradient for it; if it is a tensor, "
+        f"give its shape, as in -i {slots[place].name}=scalar"
+        for place in places
+        if skeleton[place].kind == "value"
+    ]
 
 
 def notes_on(
@@ -236,5 +264,9 @@ def notes_on(
 
 
 def _differentiable(accepted: Accepted) -> set[int]:
+    return _tensors(accepted) - accepted.numbers
+
+
+def _tensors(accepted: Accepted) -> set[int]:
     skeleton: Sequence[Choice] = accepted.solution.guess.skeleton
     return {slot for slot, choice in enumerate(skeleton) if choice.kind in _FLOATS}
