@@ -1,4 +1,4 @@
-"""An argument that forward computes with, and that gets no gradient from backward, is a number if it seems to be one."""
+"""An argument that forward computes with, and that gets no gradient from backward, may be a number."""
 
 from typing import Any
 

@@ -39,7 +39,13 @@ from gradcli.inputs.search.choice import (
     of_documented_shape,
     overruled_by,
 )
-from gradcli.inputs.search.domains import square_domain, with_convergence, with_ordered_limits, with_probabilities
+from gradcli.inputs.search.domains import (
+    computes_of_matrices,
+    square_domain,
+    with_convergence,
+    with_ordered_limits,
+    with_probabilities,
+)
 from gradcli.inputs.search.error_messages import Mentions, refused_gradient
 from gradcli.inputs.search.optional_arguments import OPTIONAL_TRIES, OptionalArguments
 from gradcli.inputs.search.refinement import (
@@ -141,8 +147,7 @@ class BestFirstSearch:
         start = tuple(slot.choices[0][1] for slot in slots)
         queue: list[tuple[float, int, int, Skeleton]] = [(0.0, 0, 0, start)]
         order = itertools.count(1)
-        seen = {start}
-        visited = 0
+        seen, visited = {start}, 0
         last: int | None = None
         while queue and not self._trials.exhausted:
             visited += 1
@@ -304,6 +309,7 @@ class BestFirstSearch:
         return Unifier(
             self._trials, skeleton, square_domain=self._square, axes=self._hints.axes,
             parts=parts_of(self._hints.forward), meant=self._hints.values.domains,
+            of_matrices=computes_of_matrices(self._hints.forward),
         )  # fmt: skip
 
     def _solve(self, unifier: Unifier, skeleton: Skeleton, level: int) -> Solution | Failure:

@@ -39,6 +39,7 @@ SIMPLEX: DomainChoice = ("simplex", ())
 _NORMALISED = re.compile(r"softmax|logsumexp")
 _LAST_AXIS = re.compile(r"(?:softmax|logsumexp)\([^()]*-1")
 OTHER_AXIS = re.compile(r"(?:softmax|logsumexp)\([^()]*(?:, ?|=)(?:0|(?:\w+\.)?(?:dim|axis))\s*[,)]")
+_PRODUCTS = r"\b(?:b?mm|matmul|baddbmm|addmm|dot|einsum)\(|(?<=[\w\])]) @ "
 _QUANTITIES = frozenset(("x", "z", "input", "inputs", "value", "values", "data", "tensor"))
 _CLAMPS = frozenset(("clamp", "clip", "clamp_", "clip_", "hardtanh"))
 _LARGER = frozenset(("maximum", "max", "fmax"))
@@ -49,9 +50,14 @@ _WORDS = (("min", "max"), ("minimum", "maximum"), ("low", "high"), ("lower", "up
 
 
 def domain_choices(
-    slots: Sequence[int], shapes: Mapping[int, Shape], *, thorough: bool
+    slots: Sequence[int], shapes: Mapping[int, Shape], *, thorough: bool, of_matrices: bool = False
 ) -> Iterator[dict[int, DomainChoice]]:
-    """Domains for the float tensors in `slots`, the smallest change first: one slot, then all of them, then pairs."""
+    """Domains for the float tensors in `slots`, the smallest change first: one slot, then all of them, then pairs.
+
+    Where forward computes a function of a matrix (`of_matrices`), such a matrix is tried as positive definite first.
+    """
+    square = [slot for slot in slots if len(shapes[slot]) >= 2 and shapes[slot][-1] == shapes[slot][-2] >= 2]
+    yield from ({slot: SPD} for slot in square if of_matrices)
     for domain in ELEMENTWISE:
         for slot in slots:
             yield {slot: domain}
@@ -59,7 +65,6 @@ def domain_choices(
             yield dict.fromkeys(slots, domain)
     if not thorough and len(slots) == 1 and len(shapes[slots[0]]) < 2:
         return
-    square = [slot for slot in slots if len(shapes[slot]) >= 2 and shapes[slot][-1] == shapes[slot][-2] >= 2]
     for domain in MATRICES:
         for slot in square:
             yield {slot: domain}
@@ -79,6 +84,14 @@ def square_domain(forward: str) -> DomainChoice | None:
     if "logdet" in called or called >= {"log", "det"}:
         return DOMINANT
     return None
+
+
+def computes_of_matrices(forward: str) -> bool:
+    """Whether the source of forward suggests a function of matrices: products of them beside the unit matrix.
+
+    The iteration for a square root is one. It converges for positive definite matrices, and may for positive entries.
+    """
+    return re.search(r"\beye\(", forward) is not None and re.search(_PRODUCTS, forward) is not None
 
 
 def with_ordered_limits(trials: Trials, hints: SourceHints, guess: Guess) -> Guess:

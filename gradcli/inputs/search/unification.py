@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import final
 
 from gradcli.frozen import dataclass
@@ -66,13 +67,14 @@ class Unifier:
     def __init__(
         self, trials: Trials, skeleton: Skeleton, *, square_domain: DomainChoice | None = None,
         axes: Mapping[str, tuple[Axis, ...]] | None = None, parts: Sequence[int] = (),
-        meant: Mapping[str, str] | None = None,
+        meant: Mapping[str, str] | None = None, of_matrices: bool = False,
     ) -> None:  # fmt: skip
         self._trials = trials
         self._parts = tuple(parts)
         self._domain_rounds = 2
         self._skeleton = skeleton
         self._square_domain = square_domain
+        self._of_matrices = of_matrices
         self._axes: list[tuple[int, int]] = []
         self._ranks: dict[int, int] = {}
         self._settled: dict[int, int] = {}
@@ -292,8 +294,9 @@ class Unifier:
         free = [slot for slot, choice in enumerate(self._skeleton) if choice.kind == "float"]
         meant = self._meant_domains(shapes)
         others = [slot for slot in free if slot not in meant]
-        beside = domain_choices(others, shapes, thorough=thorough) if meant and others else ()
-        whole = domain_choices(free, shapes, thorough=thorough)
+        choices = partial(domain_choices, shapes=shapes, thorough=thorough, of_matrices=self._of_matrices)
+        beside = choices(others) if meant and others else ()
+        whole = choices(free)
         for domains in itertools.chain(({**meant, **each} for each in beside), whole):
             if self._trials.exhausted:
                 return None
