@@ -167,6 +167,14 @@ class SourceHints:
                 found.update(name for each in tested if (name := _whose_rank(each)) is not None)
         return frozenset(found)
 
+    def refuses_gradient(self, name: str) -> bool:
+        """Whether forward demands that an argument requires no gradient, as in `assert not y.requires_grad`."""
+        read = rf"(?<![\w.]){re.escape(name)}\.requires_grad\b"
+        return (
+            re.search(rf"assert not {read}|assert {read} (?:is|==) False|if {read}:\s*raise\b", self.forward)
+            is not None
+        )
+
     def seems_a_number(self, name: str, position: int) -> bool:
         """Whether an argument gets None from backward and is not saved as a tensor is, as others are.
 

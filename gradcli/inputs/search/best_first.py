@@ -147,7 +147,7 @@ class BestFirstSearch:
         start = tuple(slot.choices[0][1] for slot in slots)
         queue: list[tuple[float, int, int, Skeleton]] = [(0.0, 0, 0, start)]
         order = itertools.count(1)
-        seen, visited = {start}, 0
+        seen, visited = {start: 0.0}, 0
         last: int | None = None
         while queue and not self._trials.exhausted:
             visited += 1
@@ -175,8 +175,8 @@ class BestFirstSearch:
                     heapq.heappush(queue, (priority, next(order), level + 1, skeleton))
             if level == 0:
                 for priority, neighbour in self._neighbours(skeleton, failure):
-                    if neighbour not in seen:
-                        seen.add(neighbour)
+                    if priority <= seen.get(neighbour, 1e9) - IDLE_NUMBER_BONUS:  # learnt since it was put off
+                        seen[neighbour] = priority
                         heapq.heappush(queue, (priority, next(order), 0, neighbour))
 
     def _is_enough(self) -> bool:

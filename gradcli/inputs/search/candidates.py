@@ -290,7 +290,8 @@ def _add_tensors(
     said = hints.values.domains.get(name)
     ranks = {rank: cost - _said_bonus(said, rank) for rank, cost in ranks.items()}
     least = hints.least_rank(name)
-    kinds = {"float": 0.0, **({"label": -LABEL_BONUS} if gradient is False and _is_label(word, said) else {})}
+    is_label = gradient is False and (_is_label(word, said) or hints.refuses_gradient(name))
+    kinds = {"float": 0.0, **({"label": -LABEL_BONUS} if is_label else {})}
     for (rank, cost), (kind, more) in itertools.product(ranks.items(), kinds.items()):
         costs.put(cost + more + offset + LOW_RANK_COST * (rank < least), Choice(kind=kind, rank=rank))
     is_table = hints.is_table(name, names)

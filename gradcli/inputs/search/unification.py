@@ -185,8 +185,8 @@ class Unifier:
         # An argument that changes no output changes none in another domain either, and no float is a whole number.
         cannot_help = best[0].idle is not None or asks_for_integers(best[0].message)
         may_help = not cannot_help and best[0].progress >= self._trials_best_progress()
-        solution = self._other_domains(best[1], best[0], thorough=True) if may_help else None
-        return solution or Unsolved(failure=best[0])
+        other = self._other_domains(best[1], best[0], thorough=True) if may_help else None
+        return other if isinstance(other, Solution) else Unsolved(failure=other or best[0])
 
     def _first(self, begin: State) -> list[tuple[float, int, int, State]]:
         queue = [(0.0, 0, 0, begin), (-0.5, 2, 0, self._named.applied(begin, self._sizes))]
@@ -287,7 +287,8 @@ class Unifier:
                 found[slot] = (domain, ())
         return found
 
-    def _other_domains(self, state: State, failure: Failure, *, thorough: bool) -> Solution | None:
+    def _other_domains(self, state: State, failure: Failure, *, thorough: bool) -> Solution | Failure | None:
+        """What forward accepts in other domains; or the failure of a tensor that changes no output in one of them."""
         if failure.error is not None and isinstance(failure.error, TypeError | NameError | AttributeError):
             return None
         shapes = self.shapes(state)
@@ -296,13 +297,15 @@ class Unifier:
         others = [slot for slot in free if slot not in meant]
         choices = partial(domain_choices, shapes=shapes, thorough=thorough, of_matrices=self._of_matrices)
         beside = choices(others) if meant and others else ()
-        whole = choices(free)
-        for domains in itertools.chain(({**meant, **each} for each in beside), whole):
+        for domains in itertools.chain(({**meant, **each} for each in beside), choices(free)):
             if self._trials.exhausted:
-                return None
+                break
             guess = Guess(skeleton=self._skeleton, shapes=shapes, domains=domains)
-            if any(choice != NORMAL for choice in domains.values()) and self._trials.judge(guess) is None:
-                return Solution(guess=guess, state=state)
+            if any(choice != NORMAL for choice in domains.values()):
+                if (refusal := self._trials.judge(guess)) is None:
+                    return Solution(guess=guess, state=state)
+                if refusal.idle is not None:
+                    return refusal
         return None
 
     def _trials_best_progress(self) -> float:

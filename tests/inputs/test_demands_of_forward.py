@@ -1,0 +1,67 @@
+"""Inputs for forwards that demand no gradient, a single entry, or positive values beside an idle tensor."""
+
+from typing import Any
+
+import pytest
+
+import gradcli
+from gradcli.verdict import Verdict
+
+
+def masked(ns: Any, factor: float) -> type:
+    class Masked(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            assert not y.requires_grad
+            ctx.save_for_backward(y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (y,) = ctx.saved_tensors
+            return factor * g * y, None
+
+    return Masked
+
+
+def with_loss(ns: Any, factor: float) -> type:
+    class WithLoss(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, loss: Any) -> Any:
+            assert loss.numel() == 1
+            ctx.save_for_backward(loss)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return factor * 2 * g, None
+
+    return WithLoss
+
+
+def logarithm(ns: Any, factor: float) -> type:
+    class Logarithm(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, average: Any) -> Any:
+            ctx.save_for_backward(x, average)
+            return x.log()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, average = ctx.saved_tensors
+            return factor * g * average / (average * x), None
+
+    return Logarithm
+
+
+@pytest.mark.parametrize(
+    ("made", "given"),
+    [(masked, ("normal", (3, 4))), (with_loss, ("normal", ())), (logarithm, ("positive", ()))],
+)
+def test_inputs_are_found(ns: Any, made: Any, given: tuple[str, tuple[int, ...]]) -> None:
+    right = gradcli.check(made(ns, 1.0), shrink=False, order=1).cases[0]
+    assert right.verdict is Verdict.PASSED
+    first, second = right.inputs
+    assert (first.domain, second.shape, second.requires_grad) == (*given, False)
+    wrong = gradcli.check(made(ns, 1.01), shrink=False, order=1).cases[0]
+    assert [finding.input for finding in wrong.findings] == [first.name]
