@@ -1,5 +1,6 @@
 """Inputs for forwards that demand no gradient, a single entry, or positive values beside an idle tensor."""
 
+import numbers
 from typing import Any
 
 import pytest
@@ -65,3 +66,27 @@ def test_inputs_are_found(ns: Any, made: Any, given: tuple[str, tuple[int, ...]]
     assert (first.domain, second.shape, second.requires_grad) == (*given, False)
     wrong = gradcli.check(made(ns, 1.01), shrink=False, order=1).cases[0]
     assert [finding.input for finding in wrong.findings] == [first.name]
+
+
+def sine(ns: Any, factor: float) -> type:
+    class Sine(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, v: Any, z: Any) -> Any:
+            assert isinstance(v, (numbers.Number, int)), "v must be a number"
+            ctx.save_for_backward(z)
+            ctx.v = v
+            return ns.sin(v * z)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (z,) = ctx.saved_tensors
+            return None, factor * g * ctx.v * ns.cos(ctx.v * z)
+
+    return Sine
+
+
+def test_a_type_that_forward_demands_is_given(ns: Any) -> None:
+    right = gradcli.check(sine(ns, 1.0), shrink=False, order=1).cases[0]
+    assert right.verdict is Verdict.PASSED
+    assert [spec.kind for spec in right.inputs] == ["value", "tensor"]
+    assert gradcli.check(sine(ns, 1.01), shrink=False, order=1).verdict is Verdict.FAILED

@@ -30,6 +30,7 @@ _ADJOINT = rf"{_CONJUGATES}|(?:\b(?!ctx\b|self\b)\w+|[\])])\.m?H\b|\.adjoint\("
 """What conjugates. `ctx.H` is the height of an image; `quat_conj` and `Quaternion.conj` are of quaternions."""
 _REDUCED = r"\.(?:sum|mean|var|std|amax|norm)\((?:dim=|axis=)?[(\[]([\d, ]+)[)\]]"
 _SAVES = "save_for_backward"
+_NUMBERS = {"Number": "float", "Real": "float", "Integral": "int", "Complex": "complex"}
 _EQUALITIES = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 _GROUPS = (ast.Tuple, ast.List, ast.Set)
 DOCUMENTED_BONUS = 4.0
@@ -167,6 +168,19 @@ class SourceHints:
                 found.update(name for each in tested if (name := _whose_rank(each)) is not None)
         return frozenset(found)
 
+    def demanded_type(self, name: str) -> str | None:
+        """The plain types that forward demands of an argument, as in `assert isinstance(v, Number)`; else None."""
+        tree = parsed_text(self.forward)
+        tests = [_demanded(node) for node in ast.walk(tree)] if tree is not None else []
+        for test in tests:
+            match test:
+                case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=own), kinds]) if own == name:
+                    parts = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
+                    named = [_NUMBERS.get(each, each) for each in map(_last_name, parts)]
+                    text = " | ".join(dict.fromkeys(named))
+                    return text if excludes_tensors(text) else None
+        return None
+
     def refuses_gradient(self, name: str) -> bool:
         """Whether forward demands that an argument requires no gradient, as in `assert not y.requires_grad`."""
         read = rf"(?<![\w.]){re.escape(name)}\.requires_grad\b"
@@ -247,6 +261,20 @@ class SourceHints:
     def _bonus(self, name: str, patterns: tuple[str, ...]) -> float:
         escaped = re.escape(name)
         return 1.5 if any(re.search(pattern.format(escaped), self.forward) for pattern in patterns) else 0.0
+
+
+def _demanded(node: ast.AST) -> ast.expr | None:
+    """The condition that holds where a statement raises no exception: an assertion, or `if not ...: raise`."""
+    match node:
+        case ast.Assert(test=test):
+            return test
+        case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=test), body=[ast.Raise(), *_]):
+            return test
+    return None
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else "object"
 
 
 def _stands_for(node: ast.expr, name: str) -> bool:

@@ -3,13 +3,13 @@
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints import argument_names
-from gradcli.inputs.hints.argument_names import excludes_tensors, types_named
+from gradcli.inputs.hints.argument_names import excludes_tensors, names_tensors, types_named
 from gradcli.inputs.hints.documented_values import CLASSES, MATRICES
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.summed_cotangents import Sum
@@ -115,6 +115,10 @@ def slot_for(name: str, parameter: Parameter, position: int, names: Sequence[str
         hints: what the source of forward and backward says.
     """
     costs = _Costs()
+    annotation = parameter.annotation or ""
+    says_nothing = not (names_tensors(annotation) or excludes_tensors(annotation))
+    if says_nothing and (demanded := hints.demanded_type(name)) is not None:
+        parameter = replace(parameter, annotation=demanded)
     word = _word(name)
     gradient = False if parameter.static else hints.gradient_of(position)
     tensor_offset = _add_constants(costs, word, parameter, gradient, names, hints.values.types.get(name))

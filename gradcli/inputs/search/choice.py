@@ -148,6 +148,13 @@ def of_documented_shape(
     return frozenset(found)
 
 
+def names_of_documented_shape(
+    guess: Guess, slots: Sequence[Slot], documented: Mapping[str, tuple[Axis, ...]]
+) -> frozenset[str]:
+    """As `of_documented_shape`, by name."""
+    return frozenset(slots[slot].name for slot in of_documented_shape(guess, slots, documented))
+
+
 def _agrees(axis: Axis, size: int, sizes: dict[str, int]) -> bool:
     """Whether an axis has its documented size, as far as `sizes` gives that; a new name is added to these."""
     if isinstance(axis, str) and axis.isidentifier():

@@ -13,7 +13,7 @@ from gradcli.inputs.search.alternatives import alternatives_of, other_modes, wit
 from gradcli.inputs.search.best_first import Attempt, BestFirstSearch
 from gradcli.inputs.search.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.search.candidates import Slot
-from gradcli.inputs.search.choice import notes_on, of_documented_shape
+from gradcli.inputs.search.choice import names_of_documented_shape, notes_on
 from gradcli.inputs.search.idle_arguments import with_idle_gradients
 from gradcli.inputs.search.not_found import failure_text, functions_called, keys_read
 from gradcli.inputs.search.slots import slots_of
@@ -88,12 +88,9 @@ def infer(
             sloped = with_a_slope(trials, hints, solution.guess, search.attempted)
             solution = replace(solution, guess=with_idle_gradients(sloped, search.attempted))
             specs = trials.specs(solution.guess)
-            others = (
-                ()
-                if budget.is_slow
-                else alternatives_of(trials, hints, solution.guess, search.runs_backward, search.attempted)
-            )
-            others = (search.square, *others) if search.square else others
+            others = [search.square] if search.square else []
+            if not budget.is_slow:
+                others += alternatives_of(trials, hints, solution.guess, search.runs_backward, search.attempted)
             notes = notes_on(solution, slots, search.overruled, fails=search.backward_fails, values=hints.values)
             late = () if budget.ran_late is None else (budget.ran_late,)
             return Inference(
@@ -103,9 +100,7 @@ def infer(
                 notes=(*notes, *search.notes, *late),
                 alternatives=tuple(other for other in others if other != specs),
                 is_degenerate=search.is_degenerate,
-                documented=frozenset(
-                    slots[slot].name for slot in of_documented_shape(solution.guess, slots, hints.documented)
-                ),
+                documented=names_of_documented_shape(solution.guess, slots, hints.documented),
             )
         failures.append(trials)
     best = farthest(failures)
