@@ -74,8 +74,9 @@ LENGTH_NAMES = re.compile(r"(?:.*_)?(?:lengths|lens|seqlens)")
 STATE_NAMES = re.compile(r"(?:running|moving|ema)_\w+|num_batches_tracked")
 COMPANIONS: Mapping[str, frozenset[str]] = {
     "k": frozenset("qv"), "p": frozenset("q"), "s": frozenset("t"), "t": frozenset("s"), "n": frozenset("m"),
+    "lower": frozenset(("upper",)), "upper": frozenset(("lower",)),
 }  # fmt: skip
-"""Letters that stand for numbers, but not beside these: q, k and v are tensors alike."""
+"""Names of numbers and flags that are tensors beside these: q, k and v are, and so are a lower and an upper limit."""
 PARAMETER_NAMES = frozenset(("weight", "w", "gamma", "beta", "scale", "bias"))
 ADDED_NAMES = frozenset(("beta", "bias", "gamma"))
 """Those of layers alone: a weight may be that of a loss, which has no gradient."""
