@@ -3,19 +3,25 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.candidates import TRACKED, Choice
+from gradcli.inputs.search.domains import with_ordered_limits
 from gradcli.inputs.search.error_messages import refused_gradient, refused_position
-from gradcli.inputs.search.trials import Guess
+from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.targets import Trial
 
 
-def with_idle_gradients(guess: Guess, attempted: Callable[[Guess], Trial]) -> Guess:
+def with_idle_gradients(trials: Trials, hints: SourceHints, guess: Guess, attempted: Callable[[Guess], Trial]) -> Guess:
     """The guess with tensors that require a gradient for the idle ones that backward has a gradient for.
 
     The search takes an argument that changes no output for a number that backward alone uses, which gets no gradient.
     A gradient of one is right only if it is zero.
 
+    A limit that no entry reached seemed idle, and is an ordinary tensor where some entries reach it.
+
     Args:
+        trials: runs forward.
+        hints: what the source says.
         guess: inputs that forward accepts.
         attempted: runs forward and backward on a guess.
     """
@@ -25,7 +31,15 @@ def with_idle_gradients(guess: Guess, attempted: Callable[[Guess], Trial]) -> Gu
             returned = [each for each, trial in candidates if _has_gradient(each, slot, trial)]
             whole = [each for each, trial in candidates if each in returned and _fits(trial)]
             guess = (*whole, *returned, guess)[0]
+            real = _as_float(guess, slot)
+            if guess.skeleton[slot].kind == "idle-tensor" and trials.judge(real) is None:
+                guess = with_ordered_limits(trials, hints, real)
     return guess
+
+
+def _as_float(guess: Guess, slot: int) -> Guess:
+    choice = replace(guess.skeleton[slot], kind="float")
+    return replace(guess, skeleton=(*guess.skeleton[:slot], choice, *guess.skeleton[slot + 1 :]))
 
 
 def _tracked(guess: Guess, slot: int) -> Iterator[Guess]:

@@ -86,7 +86,7 @@ def infer(
         if solution is not None:
             budget.allow(ALTERNATIVE_TRIES)
             sloped = with_a_slope(trials, hints, solution.guess, search.attempted)
-            solution = replace(solution, guess=with_idle_gradients(sloped, search.attempted))
+            solution = replace(solution, guess=with_idle_gradients(trials, hints, sloped, search.attempted))
             specs = trials.specs(solution.guess)
             others = [search.square] if search.square else []
             if not budget.is_slow:
