@@ -3,6 +3,8 @@
 import pytest
 
 import gradcli
+from gradcli.diagnosis import naming
+from gradcli.diagnosis.slips import search
 from gradcli.diagnosis.slips.wording import CORRECTED
 from gradcli.results import Evidence
 from gradcli.runner.outcome.proof import failures_of
@@ -135,10 +137,12 @@ def test_a_sum_over_two_classes_is_told_where_there_can_be_more(tmp_path, framew
     assert any(".sum(" in text for text in found)
 
 
-def test_a_correction_keeps_the_shape_of_the_gradient(tmp_path):
+def test_a_correction_keeps_the_shape_of_the_gradient(tmp_path, monkeypatch):
     pytest.importorskip("jax")
+    monkeypatch.setattr(naming, "NAMING_SECONDS", 300.0)  # a slow machine must not end the search
+    monkeypatch.setattr(search, "_SECONDS", 150.0)
     found, _ = corrections(tmp_path, FLOW, "flow", log_s={"shape": [3]}, x={"shape": [2, 3]})
-    assert all("+ jnp.sum(gld)` belongs" in text for text in found), found  # none if the search runs out of time
+    assert any("+ jnp.sum(gld)` belongs" in text for text in found), found
 
 
 @pytest.mark.parametrize(("error", "order", "count"), [(6e-8, 1, 0), (2e-7, 1, 1), (6e-8, 2, 1)])
