@@ -27,9 +27,8 @@ def calls_at_other_sizes(situation: Situation, *, few: bool = False) -> Iterator
 
     If only a `few` calls are affordable, there is one at most, with longer axes.
 
-    A call says nothing if forward refuses the sizes, and neither if backward does: nobody gets a wrong gradient then.
-    There is no call for indices, labels, masks and other inputs whose values depend on sizes or on one another, and
-    none for a size that is a number among the arguments.
+    Sizes that forward or backward refuses are skipped: nobody gets a wrong gradient there. Nothing is tried if an input
+    holds indices, labels or a mask, or is a structured matrix, or if a size is also a number among the arguments.
     """
     subject = situation.subject
     tensors = [a for a in subject.arguments if a.is_tensor]

@@ -13,7 +13,7 @@ from gradcli.frozen import dataclass
 _ALONG = ("sum", "mean", "flip", "roll", "logsumexp", "amax", "amin", "cumsum")
 """Functions along an axis that an edit may bring in."""
 _LEAST = 3
-"""Entries of an axis along which these functions can be told from one another."""
+"""The fewest entries of an axis for which these functions give different results."""
 
 
 @dataclass(frozen=True, slots=True)
