@@ -86,6 +86,7 @@ def test_a_projection_onto_a_vertex_is_decided_elsewhere(namespace):
 OTHER_VERTEX = np.array([-0.233, -0.256, 0.962, -1.181])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("vertex", "seed"), [(VERTEX, 8), (VERTEX, 10), (OTHER_VERTEX, 1), (OTHER_VERTEX, 9)])
 def test_what_only_the_smallest_steps_show_at_a_vertex_is_no_error(namespace, vertex, seed):
     with in_64_bits():
