@@ -32,7 +32,7 @@ def test_what_is_scattered_has_a_gradient() -> None:
     assert case.verdict is Verdict.PASSED
     assert [spec.domain for spec in case.inputs] == ["normal", "normal", "indices", "indices"]
     for seed in (0, 1, 2):
-        wrong = gradcli.check(edges(2), shrink=False, order=1, seed=seed).cases[0]
+        wrong = gradcli.check(edges(2), shrink=False, order=1, seed=seed, only=["gradient"]).cases[0]
         assert [(f.kind.value, f.input) for f in wrong.findings] == [("wrong-factor", "edge_weight")]
 
 
@@ -82,7 +82,7 @@ def test_what_conjugates(backward: str, minds: bool) -> None:
 
 def test_an_image_size_in_ctx_asks_for_no_complex_inputs() -> None:
     assert gradcli.check(Pixels, shrink=False).cases[0].verdict is Verdict.PASSED
-    found = gradcli.check(PixelsOff, shrink=False, order=1).cases[0].findings
+    found = gradcli.check(PixelsOff, shrink=False, order=1, only=["gradient"]).cases[0].findings
     assert [f.input for f in found] == ["w"]
 
 
@@ -105,7 +105,7 @@ def test_two_numbers_whose_gradients_are_reshaped_sums() -> None:
     case = gradcli.check(affine(1), shrink=False).cases[0]
     assert case.verdict is Verdict.PASSED
     assert [spec.shape for spec in case.inputs] == [(3, 4), (), ()]
-    wrong = gradcli.check(affine(0.999), shrink=False, order=1).cases[0]
+    wrong = gradcli.check(affine(0.999), shrink=False, order=1, only=["gradient"]).cases[0]
     assert [f.input for f in wrong.findings] == ["b"]
 
 
@@ -132,8 +132,8 @@ def rms_norm(factor: float) -> Any:
 
 
 def test_a_gradient_summed_over_some_axes_is_that_of_a_vector() -> None:
-    case = gradcli.check(rms_norm(1), shrink=False, order=1).cases[0]
+    case = gradcli.check(rms_norm(1), shrink=False, order=1, only=["gradient"]).cases[0]
     assert case.verdict is Verdict.PASSED
     assert [spec.shape for spec in case.inputs] == [(3, 4), (4,)]
-    wrong = gradcli.check(rms_norm(0.999), shrink=False, order=1).cases[0]
+    wrong = gradcli.check(rms_norm(0.999), shrink=False, order=1, only=["gradient"]).cases[0]
     assert [f.input for f in wrong.findings] == ["scale"]

@@ -16,7 +16,9 @@ from gradcli.verdict import Verdict
 
 
 def checked(target: Any) -> CheckResult:
-    return check_object(target, case_of(CheckSpec(target="module:Target"), Settings(order=1, samples=1, shrink=False)))
+    """What the checks of the gradient's form and values say at the inputs that are found."""
+    settings = Settings(order=1, samples=1, shrink=False, only=("returns", "gradient"))
+    return check_object(target, case_of(CheckSpec(target="module:Target"), settings))
 
 
 def function_of(ns: Any, forward: Callable[..., Any], vjp: Callable[..., Any]) -> Any:
