@@ -80,7 +80,8 @@ def test_a_bisection_stopped_early_is_decided_over_wide_steps(namespace, name):
 def test_a_projection_onto_a_vertex_is_decided_elsewhere(namespace):
     with in_64_bits():
         assert not np.any(jax.jacrev(namespace["box"])(jax.numpy.asarray(VERTEX)))
-    assert any(verdict_of(namespace["box"], VERTEX, seed) is Verdict.PASSED for seed in range(12))  # a third of them
+    seeds = (7, *range(12))  # about a third of these decide it, as the first did when this was written
+    assert any(verdict_of(namespace["box"], VERTEX, seed) is Verdict.PASSED for seed in seeds)
 
 
 OTHER_VERTEX = np.array([-0.233, -0.256, 0.962, -1.181])
