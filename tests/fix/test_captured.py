@@ -108,13 +108,13 @@ def test_numbers_that_depend_on_each_other_do_not_prevent_a_patch(tmp_path):
     assert added(HEAD["engine"] + DEPENDENT, tmp_path) == ["pdf = torch.exp(-0.5 * x * x) * DENSITY"]
 
 
-@pytest.mark.parametrize("framework", HEAD)
+@pytest.mark.parametrize("framework", ["engine"])  # an edit of the text, alike in both
 def test_a_number_of_the_class_is_told_from_its_value(framework, tmp_path):
     pytest.importorskip("torch")
     assert added(HEAD[framework] + OF_CLASS, tmp_path) == ["return torch.where(x > 0, g, g * Own.slope)"]
 
 
-@pytest.mark.parametrize("framework", HEAD)
+@pytest.mark.parametrize("framework", ["torch"])
 def test_a_number_of_the_closure_that_backward_lacks_is_kept_on_ctx(framework, tmp_path):
     pytest.importorskip("torch")
     assert added(HEAD[framework] + CLOSURE, tmp_path) == [
