@@ -47,5 +47,6 @@ STEPS = {
 def test_none_for_the_guess_alone_is_right(ns, name) -> None:
     inputs = tuple(ns.tensor(value, requires_grad=True) for value in (A, GUESS))
     for left_out, verdict in (("guess", Verdict.PASSED), ("a", Verdict.FAILED)):
-        (case,) = gradcli.check(fixed_point(ns, *STEPS[name], left_out=left_out), inputs, order=1, shrink=False).cases
+        target = fixed_point(ns, *STEPS[name], left_out=left_out)
+        (case,) = gradcli.check(target, inputs, order=1, shrink=False, only=["returns", "gradient"]).cases
         assert case.verdict is verdict, (left_out, case.findings)

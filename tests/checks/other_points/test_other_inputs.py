@@ -56,10 +56,12 @@ def test_what_the_given_inputs_hide_is_told_with_its_place_and_fails_nothing(bac
 def test_the_flags_in_the_note_make_a_case_that_fails(backend, name):
     planted = PLANTED[name]
     target = function_of(backend.framework.namespace, planted.forward, planted.backward)
-    (note,) = notes_of(checked(backend, target, list(planted.given), order=1))
+    only = ("gradient", "other-inputs")
+    (note,) = notes_of(checked(backend, target, list(planted.given), order=1, only=only))
     given = shlex.split(note.partition("to make it a failure, run with ")[2])
     specs = tuple(parse_input(text) for text in given[1::2])
-    case = case_of(CheckSpec(target="planted:Planted", inputs=specs, inputs_from=InputsFrom.FLAGS), Settings(order=1))
+    spec = CheckSpec(target="planted:Planted", inputs=specs, inputs_from=InputsFrom.FLAGS)
+    case = case_of(spec, Settings(order=1, shrink=False, only=only))
     assert given[0] == "-i"
     assert check_object(target, case).verdict is Verdict.FAILED
 

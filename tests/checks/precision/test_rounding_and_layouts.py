@@ -225,7 +225,8 @@ def test_a_product_in_single_precision_is_right_at_both_orders(hidden, n):
             x, w = ctx.saved_tensors
             return product(g, w.t()), product(x.t(), g)
 
-    found = gradcli.check(Product, (leaf(n, n), leaf(n, n, seed=1)), shrink=False).cases[0]
+    only = ("gradient", "precision", "higher-order")
+    found = gradcli.check(Product, (leaf(n, n), leaf(n, n, seed=1)), shrink=False, only=only).cases[0]
     assert (found.verdict, found.orders) == (Verdict.PASSED, (1, 2))
 
 

@@ -74,5 +74,6 @@ def test_rows_that_are_rounding_errors_only_are_not_failed_for_them(spoilt):
     number, given = next((n, each) for n, each in enumerate(ALL) if each.name == "sharp attention")
     specimen = form(given, number, 3)
     target = spoilt_by(specimen.target, by(1.001), []) if spoilt else specimen.target
-    (case,) = gradcli.check(target, specimen.inputs(3), order=2, seed=3, shrink=False).cases
+    only = ("gradient", "higher-order")
+    (case,) = gradcli.check(target, specimen.inputs(3), order=2, seed=3, shrink=False, only=only).cases
     assert case.verdict is (Verdict.FAILED if spoilt else Verdict.PASSED), case.findings
