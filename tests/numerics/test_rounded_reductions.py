@@ -74,6 +74,7 @@ def test_a_wrong_gradient_of_a_rounded_reduction_differs(name: str, format_: str
     assert judged(name, size, precision, WRONG[plant]).outcome is Outcome.DIFFERS
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("factor", [1.01])
 @pytest.mark.parametrize("name", ["sum", "variance", "mean of tanh"])
 def test_a_factor_in_a_reduction_of_many_float32_entries_differs(name: str, factor: float) -> None:

@@ -303,7 +303,8 @@ def test_hooks_that_fire_are_shown_as_by_trace(framework: str, gradcli: Run, hoo
     namespace(framework)
     (hooked / "hooked.py").write_text(HOOKED.format(head=HEADS[framework]))
     imports = "torch" if framework == "torch" else None
-    told = gradcli("check", "hooked:Net", "hooked:Plain", "-v", "--order", "1", imports=imports).stdout.decode()
+    flags = ("-v", "--order", "1", "--samples", "1", "--only", "gradient")
+    told = gradcli("check", "hooked:Net", "hooked:Plain", *flags, imports=imports).stdout.decode()
     traced = gradcli("trace", "hooked:Net", imports=imports).stdout.decode()
     calls = re.compile(r"^\s*\d  (tensor|module-full)  .*?(hooked\.py:\d+)", re.M)
     assert calls.findall(told) == calls.findall(traced) != []
@@ -320,7 +321,7 @@ def test_the_screen_is_ascii_where_the_encoding_has_no_more(gradcli: Run, hooked
 
 
 def test_a_replay_shows_the_entries_too_and_only_if_asked(gradcli: Run, hooked: Path) -> None:
-    told = gradcli("check", "hooked:Net", "--order", "1").stdout.decode()
+    told = gradcli("check", "hooked:Net", "--order", "1", "--samples", "1").stdout.decode()
     assert "hooks, in the order" not in told
     file = re.search(r"replay=(\S+)", told)
     assert file is not None
