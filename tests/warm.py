@@ -1,24 +1,27 @@
 """`python -m gradcli` in a process of its own that does not have to start: a copy of one that has imported it.
 
-Each command is a child of a server that imported gradcli once. It has the arguments, the working directory and the
-streams that are asked for, and ends as a command does; the workers are its own. What a new interpreter does on its way
-there (bytecode, the encoding of the streams, what is imported when) is tested with new interpreters, elsewhere.
+Each command is a child of a server that imported all of gradcli once. It has the arguments, the working directory and
+the streams that are asked for, and ends with the code of a command; the workers are its own. What a new interpreter
+does on its way there (bytecode, the encoding of the streams, what is imported when) and at its end is tested with new
+interpreters, elsewhere.
 
 The server may import a framework as well (`imports`): importing PyTorch takes four times as long as a small check.
 """
 
 import atexit
+import contextlib
 import gc
 import importlib
 import json
 import os
+import pkgutil
 import select
 import subprocess
 import sys
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 ROOT = Path(__file__).parents[1]
 
@@ -94,12 +97,16 @@ def server(process: int, environment: frozenset[tuple[str, str]], imports: str |
     return found
 
 
-def _serve() -> int | None:
-    """In the server None, once nothing more can be asked for; in each copy of it the exit code of its command."""
+def _serve() -> None:
+    """In the server until nothing more can be asked for; each copy of it ends with the exit code of its command."""
     del sys.path[0]  # where this file is looked for: no command has that
-    from gradcli.runner.workers import worker
+    import gradcli
 
-    worker.warm_up()
+    for module in pkgutil.walk_packages(gradcli.__path__, "gradcli."):
+        if module.name != "gradcli.pytest_plugin":  # no command has pytest
+            importlib.import_module(module.name)
+    with contextlib.suppress(ImportError):  # what Typer imports to read arguments, in its newer versions
+        importlib.import_module("typer._adapters")
     for imports in sys.argv[1:]:
         importlib.import_module(imports)
     gc.collect()
@@ -107,12 +114,11 @@ def _serve() -> int | None:
     for line in sys.stdin.buffer:
         pid = os.fork()
         if pid == 0:
-            return _command(json.loads(line))
+            _command(json.loads(line))
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
-    return None
 
 
-def _command(request: dict[str, Any]) -> int:
+def _command(request: dict[str, Any]) -> NoReturn:
     os.chdir(request["folder"])
     paths = [(os.devnull, os.O_RDONLY), *((path, os.O_WRONLY | os.O_CREAT) for path in request["streams"])]
     for number, (path, mode) in enumerate(paths):
@@ -124,8 +130,13 @@ def _command(request: dict[str, Any]) -> int:
     sys.argv = ["gradcli", *request["arguments"]]
     from gradcli.__main__ import main
 
-    return main()
+    code = main()
+    # Taking the interpreter down costs as much as the check of a small Function, and touches all that was shared.
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":
-    sys.exit(_serve())
+    _serve()
