@@ -98,6 +98,8 @@ class Square(Function):
         (x,) = ctx.saved_tensors
         return 2 * x * g
 """
+GRADIENT = ("--samples", "1", "--order", "1", "--only", "gradient")
+"""What the command does with a result; what the checks find is tested elsewhere."""
 
 
 @pytest.fixture
@@ -105,14 +107,14 @@ def gradcli(tmp_path):
     for name, text in (("mine", MODULE), ("arrays", PROBE), ("functions", ENGINE)):
         (tmp_path / f"{name}.py").write_text(text)
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return warm.run_for_text(arguments, tmp_path, JAX_PLATFORMS="cpu")
+    def run(*arguments: str, imports: str | None = "jax") -> subprocess.CompletedProcess[str]:
+        return warm.run_for_text(arguments, tmp_path, imports=imports, JAX_PLATFORMS="cpu")
 
     return run
 
 
 def test_every_function_with_a_rule_in_a_module_is_checked(gradcli):
-    ended = gradcli("check", "mine", "--samples", "1", "--order", "1", "--format", "json")
+    ended = gradcli("check", "mine", *GRADIENT, "--format", "json")
     assert ended.returncode == 1, ended.stderr
     document = json.loads(ended.stdout)
     assert document["schema"] == "gradcli.report/1"
@@ -131,7 +133,7 @@ def test_every_function_with_a_rule_in_a_module_is_checked(gradcli):
 
 
 def test_a_failure_is_replayed(gradcli):
-    ended = gradcli("check", "mine:halved", "--samples", "1", "--order", "1", "--format", "json")
+    ended = gradcli("check", "mine:halved", *GRADIENT, "--format", "json")
     (case,) = json.loads(ended.stdout)["cases"]
     again = gradcli("replay", case["replay"])
     assert again.returncode == 1
@@ -139,11 +141,11 @@ def test_a_failure_is_replayed(gradcli):
 
 
 def test_a_plain_function_and_a_pytree_by_flags(gradcli):
-    ended = gradcli("check", "mine:loss", "--samples", "1", "--order", "1")
+    ended = gradcli("check", "mine:loss", *GRADIENT)
     assert ended.returncode == 1
     assert "wrong-factor" in ended.stdout
     flags = ("-a", "params={'w': [0.5], 'b': 0.25}", "-i", "x=3")
-    ended = gradcli("check", "mine:energy", *flags, "--format", "json", "--order", "1")
+    ended = gradcli("check", "mine:energy", *flags, "--format", "json", *GRADIENT)
     assert ended.returncode == 0, ended.stderr
     (case,) = json.loads(ended.stdout)["cases"]
     names = {check["input"] for check in case["checks"] if check["check"] == "gradient"}
@@ -155,11 +157,11 @@ def test_list_and_init_know_the_functions(gradcli):
     assert ended.stdout.split()[:2] == ["mine:linear", "jax"]
     assert "-i x=3x4 -i w=5x4 -i b=5" in ended.stdout
     assert gradcli("init", "mine:linear").returncode == 0
-    assert gradcli("check", "specs/linear.yaml", "--order", "1").returncode == 0
+    assert gradcli("check", "specs/linear.yaml", *GRADIENT).returncode == 0
 
 
 def test_worker_processes_run_them_too(gradcli):
-    ended = gradcli("check", "mine:linear", "mine:softplus", "-j", "2", "--samples", "1", "--order", "1")
+    ended = gradcli("check", "mine:linear", "mine:softplus", "-j", "2", *GRADIENT)
     assert ended.returncode == 0, ended.stderr
 
 
@@ -175,7 +177,7 @@ def test_a_hand_written_gradient_is_refused_beside_a_rule(gradcli):
 
 def test_jax_is_imported_for_no_other_target(gradcli):
     for arguments in (("arrays:squares", "--grad", "arrays:slopes"), ("functions:Square",)):
-        ended = gradcli("check", *arguments)
+        ended = gradcli("check", *arguments, imports=None)
         assert ended.returncode == 0, ended.stderr
         assert "none" in ended.stderr.split()
         assert "JAX" not in ended.stderr.split()
@@ -220,5 +222,5 @@ scaled.defvjp(forward, backward)
 @pytest.mark.parametrize(("gradient", "code"), [("(ct * x).sum(0)", 0), ("2 * (ct * x).sum(0)", 1)])
 def test_inputs_have_the_axes_that_the_rule_sums_down_to(gradcli, tmp_path, gradient, code):
     (tmp_path / "normalised.py").write_text(NORMALISED.format(gradient=gradient))
-    done = gradcli("check", f"{tmp_path}/normalised.py:scaled", "--samples", "1", "--format", "plain")
+    done = gradcli("check", f"{tmp_path}/normalised.py:scaled", *GRADIENT, "--format", "plain")
     assert done.returncode == code, done.stdout + done.stderr
