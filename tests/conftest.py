@@ -16,7 +16,7 @@ import pytest
 from gradcli.backends.registry import backend_named
 from gradcli.runner import case
 from tests import warm
-from tests.programs.users_modules import DEADLY, FUNCTIONS, NOISY
+from tests.programs.users_modules import write_modules
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 PACKAGE = Path(__file__).resolve().parent.parent / "gradcli"
@@ -103,8 +103,7 @@ def ns(backend: Any) -> Any:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name, text in (("functions", FUNCTIONS), ("noisy", NOISY), ("deadly", DEADLY)):
-        (tmp_path / f"{name}.py").write_text(text)
+    write_modules(tmp_path)
     return tmp_path
 
 

@@ -31,6 +31,10 @@ class Mute(Exception):
     def __getattribute__(self, name): raise RuntimeError(name)
 class Recursive(Exception):
     def __str__(self): return str(self)
+
+
+# Without source, so that no time goes into looking for a correction.
+tripled = eval("lambda ctx, grad_output: Square.backward(ctx, grad_output) * 3")
 """
 
 CASES: dict[str, tuple[str, str, str]] = {
@@ -94,7 +98,6 @@ def program() -> str:
             f"class {name}(Square):\n    @staticmethod\n    def {where}({context}):\n        {statements}\n"
             f"        return Square.{where}(ctx, {given})\n\n\n"
             f"class Right{name}(Square):\n    pass\n\n\n"
-            f"class Wrong{name}(Square):\n    @staticmethod\n    def backward(ctx, grad_output):\n"
-            "        return Square.backward(ctx, grad_output) * 3\n"
+            f"class Wrong{name}(Square):\n    backward = staticmethod(tripled)\n"
         )
     return "\n\n".join(parts)

@@ -77,7 +77,8 @@ NAMES = (
     "two\\nlines",
     "\U0001f389 and é",
 )
-RIGHT, PER_MISTAKE = 30, 2
+RIGHT, PER_MISTAKE = 40, 1
+WRONG = PER_MISTAKE * len(MISTAKES)
 
 
 def write_suite(folder: Path) -> list[str]:
@@ -91,8 +92,8 @@ def write_suite(folder: Path) -> list[str]:
     targets = [("Right", RIGHT), *((name, PER_MISTAKE) for name in MISTAKES)]
     targets += [("Raising", 2), ("Crashing", 2), ("Leaving", 1), ("Hanging", 1), ("Surrogate", 4)]
     documents, ids = [], []
-    for name, count in targets:
-        cases = [f"{NAMES[number % len(NAMES)]} {number}" for number in range(count)]
+    for place, (name, count) in enumerate(targets):
+        cases = [f"{NAMES[(place + number) % len(NAMES)]} {number}" for number in range(count)]
         listed = "".join(
             f"  - {{name: {_quoted(case)}, inputs: {{x: {{shape: [2, 3]}}, w: {{shape: [2, 3]}}}}}}\n" for case in cases
         )

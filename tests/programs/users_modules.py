@@ -1,5 +1,7 @@
 """Modules of a user, written into a temporary folder by the tests."""
 
+from pathlib import Path
+
 FUNCTIONS = '''
 from gradcli.engine.autograd import Function
 
@@ -115,3 +117,9 @@ class Hangs(Square):
 class Unharmed(Square):
     pass
 """
+
+
+def write_modules(folder: Path) -> None:
+    """Write the modules `functions`, `noisy` and `deadly` into the folder."""
+    for name, text in (("functions", FUNCTIONS), ("noisy", NOISY), ("deadly", DEADLY)):
+        (folder / f"{name}.py").write_text(text)

@@ -9,6 +9,8 @@ from tests.conftest import Run
 from tests.programs.hostile import CASES, HELPER, program
 
 Cases = dict[str, dict[str, object]]
+FLAGS = ("-i", "x=3", "--samples", "1", "--order", "1")
+"""An attack strikes when forward or backward is first called; what is checked later says no more of it."""
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +24,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Cases, int, str]
     (folder / "helper.py").write_text(HELPER)
     (folder / "attacks.py").write_text(program())
     ended = subprocess.run(
-        [sys.executable, "-m", "gradcli", "check", "attacks.py", "-i", "x=3", "--timeout", "3", "--format", "json"],
+        [sys.executable, "-m", "gradcli", "check", "attacks.py", *FLAGS, "--timeout", "3", "--format", "json"],
         cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[3])},
         stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False,
     )  # fmt: skip

@@ -28,7 +28,8 @@ def _seen(case: dict[str, object]) -> tuple[object, ...]:
 
 def _cases(gradcli: Run, names: list[str], *extra: str) -> dict[str, tuple[object, ...]]:
     targets = [f"attacks.py:{name}" for name in names]
-    ended = gradcli("check", *targets, "-i", "x=3", "--format", "json", *extra)
+    flags = ("-i", "x=3", "--samples", "1", "--order", "1")
+    ended = gradcli("check", *targets, *flags, "--format", "json", *extra)
     return {case["id"].partition(":")[2]: _seen(case) for case in json.loads(ended.stdout)["cases"]}
 
 

@@ -42,7 +42,7 @@ def test_a_module_that_attacks_harms_its_own_case_alone(gradcli: Run, folder: Pa
     for name, (text, _) in MODULES.items():
         (folder / f"{name}.py").write_text(text)
     targets = [part for name in MODULES for part in (f"{name}.py:F", f"functions:{_NEXT[name]}")]
-    ended = gradcli("check", *targets, "-i", "x=3", "--format", "json")
+    ended = gradcli("check", *targets, "-i", "x=3", "--samples", "1", "--order", "1", "--format", "json")
     error = ended.stderr.decode()
     assert ended.returncode == 2, error
     assert not re.search(r'File "[^"]*/gradcli/(runner|cli|checks|backends)/|internal error', error)
@@ -158,7 +158,8 @@ def test_a_framework_that_is_changed_harms_no_other_case(gradcli: Run, folder: P
             "        return 3 * Right.backward(ctx, g)\n"
         )
     (folder / "patches.py").write_text(text)
-    ended = gradcli("check", "patches.py", "-i", "x=3", "--format", "json", "--timeout", "120")
+    flags = ("-i", "x=3", "--samples", "1", "--order", "1", "--format", "json", "--timeout", "120")
+    ended = gradcli("check", "patches.py", *flags, imports="torch")
     assert ended.returncode == 1, ended.stderr
     cases = {case["target"].partition(":")[2]: case for case in json.loads(ended.stdout)["cases"]}
     for name, (_, _, verdict) in TORCH.items():
