@@ -340,6 +340,7 @@ def test_what_jax_runs_anew_at_another_constant_is_no_iteration_of_forward(right
         return (g * jnp.where(x > 0, 1.0, jnp.exp(x / (alpha if right else 1.0))),)
 
     celu.defvjp(lambda x, alpha: (celu(x, alpha), x), celu_backward)
-    (case,) = gradcli.check(celu, {"x": {"shape": [4]}}, order=1, samples=1, shrink=False).cases
+    only = ("gradient", "constants", "other-inputs")
+    (case,) = gradcli.check(celu, {"x": {"shape": [4]}}, order=1, samples=1, shrink=False, only=only).cases
     assert case.verdict is (Verdict.PASSED if right else Verdict.FAILED), case.notes
     assert not any("iterations" in note for note in case.notes)

@@ -70,7 +70,8 @@ def checked(request, tmp_path):
         file.write_text(SOURCE.format(framework=request.param, above=above))
         framework.manual_seed(0)
         tensors = tuple(framework.randn(*s, dtype=framework.float64, requires_grad=True) for s in shapes)
-        return gradcli.check(f"{file}:{name}", (*tensors, *numbers), order=1).cases[0]
+        only = ("gradient", "constants", "sizes", "other-inputs")
+        return gradcli.check(f"{file}:{name}", (*tensors, *numbers), order=1, only=only).cases[0]
 
     return check
 
