@@ -65,9 +65,11 @@ def test_added_negated_and_missing_gradients_are_found(case) -> None:
         assert differs(case.map(lambda j: 0 * j), case.x)
 
 
-def test_random_expressions_with_planted_errors_are_caught() -> None:
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("first", [30_000, 30_010, 30_020])
+def test_random_expressions_with_planted_errors_are_caught(first) -> None:
     caught = {1e-2: 0, 1e-4: 0, 1e-6: 0}
-    for seed in range(30_000, 30_030):
+    for seed in range(first, first + 10):
         expression, x = random_case(seed)
         for delta in caught:
             map_ = FormulaMap(
@@ -81,7 +83,7 @@ def test_random_expressions_with_planted_errors_are_caught() -> None:
                 block = verify(map_, x, seed=seed).blocks[0]
             caught[delta] += block.outcome is Outcome.DIFFERS
             assert block.outcome is not Outcome.AGREES or block.resolution > delta / 20, (seed, delta, block)
-    assert min(caught.values()) >= 28
+    assert min(caught.values()) >= 9
 
 
 def test_swapped_gradients_are_found() -> None:
