@@ -56,7 +56,7 @@ def written(request, tmp_path):
 
 
 def first_note(target: str) -> str:
-    report = gradcli.check(target)
+    report = gradcli.check(target, order=1, only=["gradient"])
     assert report.verdict is Verdict.FAILED, str(report)
     return next(iter(report.cases[0].notes), "")
 
@@ -119,7 +119,7 @@ def test_positive_numbers_excuse_only_a_gradient_that_is_right_there(framework, 
         pytest.importorskip("torch")
     file = tmp_path / "clipped.py"
     file.write_text(CLIPPED.format(framework=framework, factor=factor))
-    case = gradcli.check(f"{file}:Clipped", order=1).cases[0]
+    case = gradcli.check(f"{file}:Clipped", order=1, only=["gradient", "other-inputs"]).cases[0]
     assert case.verdict is Verdict.FAILED
     assert [f.input for f in case.findings] == ["alpha"]
     told = (case.findings[0].message, *case.notes)
