@@ -191,7 +191,7 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     names = [f"{act}_negative_{twin}" for act in hostile.FATAL for twin in TWINS]
     names += [f"{act}_resized_{twin}" for act in ("null", "abort") for twin in TWINS]
     targets = [f"{hostile.__file__}:{name}" for name in names]
-    flags = ["-i", f"x=3,value={json.dumps(GIVEN)}", "--format", "json"]
+    flags = ["-i", f"x=3,value={json.dumps(GIVEN)}", "--order", "1", "--format", "json"]
     ended = subprocess.run(
         [sys.executable, "-c", COMMAND, "check", *targets, *flags],
         cwd=tmp_path_factory.mktemp("crashed"), capture_output=True, timeout=300, check=False,

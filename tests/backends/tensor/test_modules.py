@@ -160,7 +160,7 @@ def test_what_is_checkpointed_is_computed_again_with_the_parameters_of_its_call(
     for module in (Block(1), Block(1).double()):
         report = gradcli.check(module, (x,))
         assert report.ok, str(report)
-    report = gradcli.check(Block(2).double(), (x,), order=1)
+    report = gradcli.check(Block(2).double(), (x,), order=1, shrink=False, only=["gradient"])
     assert {(f.kind.value, f.input) for f in report.cases[0].findings if f.kind.value == "wrong-factor"} == {
         ("wrong-factor", name) for name in ("a.weight", "a.bias", "b.weight", "b.bias")
     }

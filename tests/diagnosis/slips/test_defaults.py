@@ -46,7 +46,7 @@ def checked(request, tmp_path):
     def check(name: str, axis: str = "ctx.dim", flag: str = "True", other: str = "g * 1"):
         file = tmp_path / "scaled.py"
         file.write_text(SOURCE.format(framework=request.param, axis=axis, flag=flag, other=other))
-        return gradcli.check(f"{file}:{name}").cases[0]
+        return gradcli.check(f"{file}:{name}", order=1, shrink=False).cases[0]
 
     return check
 
