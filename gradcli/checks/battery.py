@@ -169,7 +169,8 @@ def _cut(check: Check, found: Sequence[Evidence], why: str, *, order_asked: bool
 
 def _refused(check: Check, situation: Situation, error: UserCodeError) -> list[Evidence]:
     """The failure for the framework's error about a returned gradient; raises any other error again."""
-    refusal = refusal_of(error, situation.subject.info.name)
+    info = situation.subject.info
+    refusal = refusal_of(error, info.name, has_rule=info.differentiates_numbers)
     if refusal is None:
         raise error
     returned = [e for e in ReturnsCheck().run(situation) if e.verdict is Verdict.FAILED]

@@ -44,7 +44,8 @@ class ReturnsCheck(Check):
         try:
             situation.passes()
         except UserCodeError as error:
-            refusal = refusal_of(error, situation.subject.info.name)
+            info = situation.subject.info
+            refusal = refusal_of(error, info.name, has_rule=info.differentiates_numbers)
             if refusal is None:
                 raise
             yield self.failed(refusal.kind, refusal.message)

@@ -70,22 +70,19 @@ def _complex(_: re.Match[str], __: str) -> Refusal:
     return Refusal(kind=FindingKind.WRONG_DTYPE, message=text)
 
 
-def _shape_by_jax(found: re.Match[str], _: str) -> Refusal | None:
+def _shape_by_jax(found: re.Match[str], whose: str) -> Refusal | None:
     if found["got"] == found["wanted"]:
         return None
     text = (
-        "in a custom_vjp function that the checked function calls, the gradient that bwd returns for "
+        f"{whose}the gradient that bwd returns for "
         f"args{found['place']} has shape {_spaced(found['got'])}, but the argument has shape "
         f"{_spaced(found['wanted'])}"
     )
     return Refusal(kind=FindingKind.WRONG_SHAPE, message=text)
 
 
-def _structure_by_jax(_: re.Match[str], __: str) -> Refusal:
-    text = (
-        "in a custom_vjp function that the checked function calls, bwd does not return a tuple with one gradient for "
-        "each argument, of the argument's pytree structure"
-    )
+def _structure_by_jax(_: re.Match[str], whose: str) -> Refusal:
+    text = f"{whose}bwd does not return a tuple with one gradient for each argument, of the argument's pytree structure"
     return Refusal(kind=FindingKind.WRONG_ARITY, message=text)
 
 
@@ -100,10 +97,11 @@ _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], Refusal | 
 )
 
 
-def refusal_of(error: UserCodeError, target: str | None = None) -> Refusal | None:
+def refusal_of(error: UserCodeError, target: str | None = None, *, has_rule: bool = False) -> Refusal | None:
     """What is wrong with the returned gradients, from the framework's message; None if something else raised.
 
-    `target` is the name of what is checked: a rule of another name is called inside it. The messages are those of
+    `target` is the name of what is checked: a rule of another name is called inside it. JAX does not name the rule,
+    which is the target's own one if it has one (`has_rule`). The messages are those of
     PyTorch 2.13, which the engine shares, and of JAX 0.4 to 0.10.
     """
     cause = error.__cause__
@@ -111,7 +109,13 @@ def refusal_of(error: UserCodeError, target: str | None = None) -> Refusal | Non
         return None
     for pattern, read in _READERS:
         found = pattern.search(message_of(cause))
-        refusal = None if found is None else read(found, _whose(found.groupdict().get("name"), target))
+        if found is None:
+            continue
+        if pattern in (_JAX_SHAPE, _JAX_STRUCTURE):
+            whose = "" if has_rule else "in a custom_vjp function that the checked function calls, "
+        else:
+            whose = _whose(found.groupdict().get("name"), target)
+        refusal = read(found, whose)
         if refusal is not None:
             return refusal
     return None
