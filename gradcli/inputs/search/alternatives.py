@@ -187,7 +187,7 @@ def _other_ranks(
 ) -> Iterator[Guess]:
     """The guess with an axis more or less in a tensor, where the code branches on the number of its axes.
 
-    The axis is a new first one, a new last one, or the first one left out: whichever forward and backward accept first.
+    The axis is a new first one or a new last one, whichever is accepted first; or the first one is left out.
     A variable that is not an argument may stand for any of the tensors.
     """
     tested = hints.branches_on_rank
@@ -203,15 +203,19 @@ def _other_ranks(
 def _at_another_rank(
     trials: Trials, guess: Guess, index: int, runs_backward: Callable[[Guess], bool]
 ) -> Iterator[Guess]:
-    """The guess with an axis more or less in one tensor, the first that forward and backward accept."""
+    """The guess with an axis more in one tensor, and with one less: of each the first that forward and backward accept.
+
+    Which number of axes a branch is for may be seen in what forward keeps for backward alone.
+    """
     shape = guess.shapes[index]
     new = next(n for n in itertools.count(2) if all(n not in each for each in guess.shapes.values()))
-    for other in ((new, *shape), (*shape, new), shape[1:]):
-        skeleton = tuple(replace(c, rank=len(other)) if at == index else c for at, c in enumerate(guess.skeleton))
-        candidate = replace(guess, skeleton=skeleton, shapes={**guess.shapes, index: other})
-        if other and trials.judge(candidate) is None and runs_backward(candidate):
-            yield candidate
-            return
+    for others in (((new, *shape), (*shape, new)), (shape[1:],)):
+        for other in filter(None, others):
+            skeleton = tuple(replace(c, rank=len(other)) if at == index else c for at, c in enumerate(guess.skeleton))
+            candidate = replace(guess, skeleton=skeleton, shapes={**guess.shapes, index: other})
+            if trials.judge(candidate) is None and runs_backward(candidate):
+                yield candidate
+                break
 
 
 def _refused_flags(trials: Trials, guess: Guess, runs_backward: Callable[[Guess], bool]) -> Iterator[Guess]:
