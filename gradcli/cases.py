@@ -72,14 +72,19 @@ class InputSpec:
     def as_flag(self) -> str:
         """The command-line flag that gives this input, such as `-i x=3x4` or `-a dim=-1`."""
         if self.kind == "value":
-            return f"-a {shlex.quote(f'{self.name}={self.value!r}')}"
+            return f"-a {_quoted(f'{self.name}={self.value!r}')}"
         shape = "scalar" if not self.shape else "x".join(str(size) for size in self.shape)
         extras = [f"dtype={self.dtype}"] if self.dtype not in (None, "float64") else []
         extras += [f"domain={self.domain}"] if self.domain != "normal" else []
         extras += [f"layout={self.layout}"] if self.layout is not None else []
         extras += [f"{key}={value}" for key, value in self.parameters]
         extras += [f"grad={str(self.requires_grad).lower()}"] if self.requires_grad is not None else []
-        return "-i " + shlex.quote(f"{self.name}=" + ",".join([shape, *extras]))
+        return "-i " + _quoted(f"{self.name}=" + ",".join([shape, *extras]))
+
+
+def _quoted(text: str) -> str:
+    """A word for the shell; in double quotes where it has single ones and nothing that is special in double quotes."""
+    return f'"{text}"' if "'" in text and not set(text) & set('"$`\\!') else shlex.quote(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,8 +200,10 @@ class Argument:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the tensor that this stands for."""
-        return tuple(self.value.shape) if self.sparsity is None else self.sparsity.shape
+        """The shape of the tensor that this stands for; a typed random key hides the last axis of its numbers."""
+        if self.sparsity is not None:
+            return self.sparsity.shape
+        return tuple(self.value.shape[: -1 if self.domain == "typed-key" else None])
 
 
 def with_defaults(arguments: Sequence[Argument], info: TargetInfo) -> list[Argument]:

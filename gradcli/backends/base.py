@@ -188,8 +188,8 @@ class Subject(Counted):
     arguments: tuple[Argument, ...]
     active: tuple[int, ...]
     counters: Counters
-    has_graph: bool = False
-    """Whether a call leaves a graph that can be kept, with a node that stands for it."""
+    has_graph: bool = False  # whether a call leaves a graph that can be kept, with a node that stands for it
+    readings: tuple[str, ...] = ()  # how gradcli understood what the user's code returned, where that is not plain
     moved_in_place: tuple[str, ...] = ()
     """Inputs that forward reads from elsewhere than its arguments, so the caller's own tensors are changed in place."""
     compiles_shapes: bool = False

@@ -10,6 +10,7 @@ from typing import Any
 from gradcli.backends.base import Backend
 from gradcli.backends.frameworks_used import module_values, reached_by
 from gradcli.backends.numpy.claims import GradientPair
+from gradcli.backends.numpy.layers import paired, with_partner
 from gradcli.backends.owners import FRAMEWORKS, owner_of, tensors_framework
 from gradcli.backends.tensor.pairs import MARK, Pair
 from gradcli.errors import MissingExtraError, TargetError, UsageError
@@ -132,7 +133,17 @@ def with_gradient(target: object, gradient: object, *, saved: Sequence[str] = ()
             f"leave out --saved; for a NumPy function, what --grad names takes the arguments of {_name(target)}, and "
             "then the cotangent if it is a vjp"
         )
-    return GradientPair(function=target, gradient=gradient)  # type: ignore[arg-type]  # as above
+    return paired(target, gradient)  # type: ignore[arg-type]  # as above
+
+
+def with_partner_found(target: object) -> object:
+    """A plain function of NumPy's with the derivative beside it under a name of its own; else the target itself."""
+    if not callable(target) or inspect.isclass(target) or any(backend.claims(target) for backend in backends()):
+        return target
+    if (pair := with_partner(target)) is None:
+        return target
+    first = _names_for(pair.function, None)[0]
+    return pair if first == "numpy" else target
 
 
 def has_gradient(target: object) -> bool:

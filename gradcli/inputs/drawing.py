@@ -102,6 +102,16 @@ def _orthogonal(generator: np.random.Generator, shape: Shape, _: Parameters) -> 
     return np.asarray(basis if tall else np.swapaxes(basis, -1, -2))
 
 
+def _key(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
+    if not shape or shape[-1] != 2:
+        raise UsageError(f"domain key needs a last axis of 2, as in -i key=2,domain=key; got shape {list(shape)}")
+    return generator.integers(0, 2**32, shape, dtype=np.int64)
+
+
+def _typed_key(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
+    return generator.integers(0, 2**32, (*shape, 2), dtype=np.int64)
+
+
 def _indices(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
     low, high = _integer(parameters, "low", 0), _integer(parameters, "high", 2)
     if low >= high:
@@ -180,6 +190,8 @@ DRAWING: Mapping[str, Callable[[np.random.Generator, Shape, Parameters], NDArray
     "simplex": _simplex,
     "one-hot": _one_hot,
     "boolean": _boolean,
+    "key": _key,
+    "typed-key": _typed_key,
     "literal": _literal,
     "npz": _npz,
 }

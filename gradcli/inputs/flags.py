@@ -10,7 +10,7 @@ from gradcli.cases import DTYPES, LAYOUTS, InputSpec, shape_problem
 from gradcli.errors import UsageError
 from gradcli.inputs.domains import DOMAINS, Domain, parse_domain
 
-_NAME = re.compile(r"^[^\W\d]\w*(\.\w+)*(\[\d+\])?$")
+_NAME = re.compile(r"^[^\W\d]\w*(\.\w+|\[\d+\]|\['[^']*'\]|\[\"[^\"']*\"\])*$")
 _PARAMETERS = ("lo", "hi", "low", "high", "value", "path", "key")
 KEYS = ("dtype", "domain", "layout", "grad", *_PARAMETERS)
 _OPENING, _CLOSING = "([{", ")]}"
@@ -96,7 +96,7 @@ def _named(text: str, flag: str, example: str) -> tuple[str, str]:
         raise _refusal(flag, text, f"{name!r} is not a parameter name; expected one as in {example}")
     if not rest.strip():
         raise _refusal(flag, text, f"nothing follows '='; expected something as in {example}")
-    return name, rest
+    return re.sub(r"\[\"([^\"]*)\"\]", r"['\1']", name), rest
 
 
 def _split(text: str) -> list[str]:

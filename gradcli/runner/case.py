@@ -267,13 +267,19 @@ def _result(case: CheckCase, trail: _Trail) -> CheckResult:
         inputs_from=None if supply is None else supply.source.value,
         inputs=_inputs(case, supply),
         evidence=evidence,
-        notes=(*_declared(case), *(() if supply is None else supply.notes), *trail.lints, *telling_notes(evidence)),
+        notes=(*_declared(case), *_readings(trail), *trail.lints, *telling_notes(evidence)),
         forwards=trail.forwards,
         stages=tuple(trail.stages.items()),
         backwards=trail.backwards,
         orders=tuple(sorted({e.order for e in evidence if e.verdict is not Verdict.SKIPPED})),
         figures=trail.figures,
     )
+
+
+def _readings(trail: _Trail) -> tuple[str, ...]:
+    """How the inputs came about, and how what the target returned was read."""
+    notes = () if trail.supply is None else trail.supply.notes
+    return notes if trail.first is None else (*trail.first.readings, *notes)
 
 
 def _declared(case: CheckCase) -> tuple[str, ...]:

@@ -264,4 +264,6 @@ def _portable(spec: InputSpec) -> InputSpec:
 def _is_plain(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(_is_plain(part) for part in value)
+    if isinstance(value, dict):
+        return all(_is_plain(part) for item in value.items() for part in item)
     return type(value) in _PLAIN

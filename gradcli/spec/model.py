@@ -134,6 +134,8 @@ DOMAIN_FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "simplex": ("", ()),
     "one-hot": ("", ()),
     "boolean": ("", ()),
+    "key": ("", ()),
+    "typed-key": ("", ()),
     "literal": ("", ("value",)),
     "npz": (r"(:.+)?", ("path", "key")),
 }

@@ -13,6 +13,9 @@ from gradcli.cases import Argument
 if TYPE_CHECKING:
     from gradcli.backends.arrays.transforms import Transforms
 
+KEYS = ("key", "typed-key")
+"""The domains of random keys."""
+
 
 @final
 class ArrayCaller:
@@ -50,7 +53,8 @@ class ArrayCaller:
 
     def traced(self, values: dict[int, NDArray[Any]]) -> dict[int, Any]:
         """Those of the tensors that a trace may replace."""
-        return {i: self.framework.from_array(v) for i, v in values.items() if i not in self._constants}
+        fixed = self._constants | {i for i, a in enumerate(self._arguments) if a.domain in KEYS}
+        return {i: self.framework.from_array(v) for i, v in values.items() if i not in fixed}
 
     def on(self, active: Sequence[int], outputs: Sequence[int], values: dict[int, Any]) -> Callable[..., Any]:
         """The function of its active inputs alone, returning the tuple of its differentiable outputs."""
@@ -71,5 +75,12 @@ class ArrayCaller:
         arrays = [self.framework.to_array(g) for g in gradients]
         return tuple(a if np.any(a) else None for a in arrays)
 
+    def given(self, values: dict[int, NDArray[Any]]) -> dict[int, Any]:
+        """These values as the function takes them."""
+        return {i: self._given(i, v) for i, v in values.items()}
+
     def _given(self, position: int, array: NDArray[Any]) -> Any:
+        domain = self._arguments[position].domain
+        if domain in KEYS:
+            return self._transforms.key(array, typed=domain == "typed-key")
         return self._transforms.constant(array) if position in self._constants else self.framework.from_array(array)

@@ -88,6 +88,10 @@ class Transforms(Trees):
         """An array of the framework's that holds its values also inside a function that is compiled."""
 
     @abstractmethod
+    def key(self, array: NDArray[Any], *, typed: bool) -> Any:
+        """The random keys that these numbers are, two for each."""
+
+    @abstractmethod
     def has_loops(self, function: Callable[..., Any], *tensors: Any) -> bool:
         """Whether a function runs loops or branches of the framework's, which it compiles; false if it cannot say."""
 
@@ -332,7 +336,7 @@ class TransformedSubject(ArraySubject):
             )
 
     def _call_rule(self, rule: Rule, backward: Callable[..., Any], cotangents: Sequence[Any]) -> RawBackward:
-        given = {i: self.framework.from_array(v) for i, v in self.values().items()}
+        given = self._caller.given(self.values())
         whole = assembled(self.arguments, given, self._transforms)
         positional = [value for argument, value in whole if not argument.keyword]
         keywords = {argument.name: value for argument, value in whole if argument.keyword}

@@ -21,7 +21,7 @@ from gradcli.backends.attribution import users_frames
 from gradcli.backends.base import Subject
 from gradcli.backends.guard import users_code
 from gradcli.backends.jax.compilations import compilations_reused
-from gradcli.backends.jax.configuration import in_64_bits, whole_tracebacks
+from gradcli.backends.jax.configuration import in_64_bits, keys_from, whole_tracebacks
 from gradcli.backends.jax.iterations import trips_of
 from gradcli.backends.jax.pairs import joined
 from gradcli.backends.jax.rejected_gradients import is_of_a_number, lacks_a_sum
@@ -199,6 +199,10 @@ class JaxTransforms(Transforms):
 
         with jax.ensure_compile_time_eval():
             return self.framework.from_array(array)
+
+    def key(self, array: NDArray[Any], *, typed: bool) -> Any:
+        """Made outside of any trace."""
+        return keys_from(array, typed=typed)
 
     def has_loops(self, function: Callable[..., Any], *tensors: Any) -> bool:
         """From the function's jaxpr."""

@@ -3,6 +3,10 @@
 import contextlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 @contextlib.contextmanager
@@ -31,3 +35,12 @@ def in_64_bits() -> AbstractContextManager[None]:
     import jax.experimental
 
     return jax.experimental.enable_x64()  # type: ignore[no-any-return]  # as above
+
+
+def keys_from(array: NDArray[Any], *, typed: bool) -> Any:
+    """Random keys of pairs of 32-bit numbers; typed ones are of JAX's default generator."""
+    import jax
+
+    with jax.ensure_compile_time_eval():
+        numbers = jax.numpy.asarray(array.astype(np.uint32))
+        return jax.random.wrap_key_data(numbers, impl="threefry2x32") if typed else numbers

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.arrays.subject import ArrayMap, Arrays, ArraySubject, Derivatives, Gradients, adopted
+from gradcli.backends.arrays.trees import expanded
 from gradcli.backends.base import Backend, RawBackward, RawGradient, Subject
 from gradcli.backends.guard import users_code
 from gradcli.backends.numpy.claims import GradientPair
-from gradcli.backends.numpy.pairs import PairCaller
+from gradcli.backends.numpy.pairs import PairCaller, UnfitGradientError
+from gradcli.backends.numpy.placements import TREES
 from gradcli.backends.tensor.framework import Framework, same_values
 from gradcli.cases import Argument
 from gradcli.errors import TargetError, UsageError, counted
@@ -103,6 +105,7 @@ class NumpyBackend(Backend):
         Raises:
             UsageError: the function runs, and neither returns (value, gradient) nor comes with a derivative.
         """
+        arguments = expanded(arguments, TREES)
         caller = PairCaller(pair_of(target), self.describe(target).name, arguments)
         values = {i: np.array(a.value) for i, a in enumerate(arguments) if a.is_tensor}
         try:
@@ -119,12 +122,15 @@ class NumpyBackend(Backend):
             with users_code(self.framework, silent=True, forward=0):
                 found = caller.tried(outputs, values)
         except (Exception, SystemExit) as error:
+            if isinstance(error, UnfitGradientError) and error.lacks_a_sum:
+                return Trial(outputs=outputs, differentiable=differentiable, lacks_a_sum=True)
             return Trial(outputs=outputs, differentiable=differentiable, backward_error=error)
         return Trial(outputs=outputs, differentiable=differentiable, gradients=found)
 
     def bind(self, target: object, arguments: Sequence[Argument], *, info: TargetInfo | None = None) -> Subject:
         """The pair at these arguments. Raises UserCodeError, and UsageError where there is no derivative."""
-        return NumpySubject(self.framework, info or self.describe(target), pair_of(target), arguments)
+        given = expanded(arguments, TREES)
+        return NumpySubject(self.framework, info or self.describe(target), pair_of(target), given)
 
     def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
         """Arguments from arrays and Python values."""
@@ -243,7 +249,9 @@ class NumpySubject(ArraySubject):
             with self.running():
                 outputs, _ = self.forward(self.values())
                 nothing = self.materialised([None] * len(self.output_numbers))
-                found = self._caller.read(self._caller.derivative(self.values(), outputs, nothing))
+                returned = self._caller.derivative(self.values(), outputs, nothing)
+                found = self._caller.read(returned)
+                self.readings = self._caller.told(returned)
         except (Exception, SystemExit):
             return self.active
         return self.active if isinstance(found, int) else tuple(i for i in self.active if i in found)

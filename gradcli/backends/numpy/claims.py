@@ -15,10 +15,15 @@ from gradcli.frozen import dataclass
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradientPair:
-    """A function with its hand-written derivative; None where the function returns (value, gradient) itself."""
+    """A function with its hand-written derivative; None where the function returns (value, gradient) itself.
+
+    `note` says how the derivative was found if nobody named it; `is_layer` that it gets what the function kept for it.
+    """
 
     function: Callable[..., Any]
     gradient: Callable[..., Any] | None
+    note: str = ""
+    is_layer: bool = False
 
     @property
     def keeps_state(self) -> bool:
@@ -57,31 +62,6 @@ def needed_positions(arguments: Sequence[Argument]) -> list[int]:
     return [i for i in floating if arguments[i].requires_grad] or floating
 
 
-def placed(
-    returned: object, arguments: Sequence[Argument], needed: Sequence[int] | None = None
-) -> dict[int, object] | int:
-    """What was returned for each argument, by position; the number of values where it fits no arguments.
-
-    A tuple (or a list of arrays) has one value for each argument, one for each at the `needed` positions, or one for
-    each floating array. Anything else is the derivative by the first array that is needed.
-    """
-    floating, needed = floating_positions(arguments), needed_positions(arguments) if needed is None else needed
-    several = isinstance(returned, tuple) or (isinstance(returned, list) and len(floating) > 1 and _nested(returned))
-    if not several or not isinstance(returned, tuple | list):
-        return {needed[0]: returned} if needed else {}
-    if len(floating) == 1 and len(returned) != 1 and not _nested(returned):
-        return {floating[0]: returned}
-    for positions in (range(len(arguments)), needed, floating):
-        if len(positions) == len(returned):
-            return dict(zip(positions, returned, strict=True))
-    return len(returned)
-
-
-def _nested(values: Sequence[object]) -> bool:
-    """Whether there is an array or None among the values, rather than numbers alone."""
-    return any(value is None or isinstance(value, np.ndarray | list | tuple) for value in values)
-
-
 def pulled_back(
     derivative: NDArray[Any], x: NDArray[Any], y: NDArray[Any], cotangent: NDArray[Any], *, is_vjp: bool
 ) -> Claim:
@@ -115,14 +95,6 @@ def pulled_back(
         single = cotangent.reshape(()) * adjoint if y.size == 1 else adjoint
         return Claim(value=np.asarray(single), fits=False)
     return Claim(value=np.asarray(value), fits=True)
-
-
-def is_value_and_gradient(returned: object) -> bool:
-    """Whether a function returned (value, gradient) as SciPy's optimisers take it with jac=True."""
-    if not isinstance(returned, tuple) or len(returned) != 2:
-        return False
-    value, gradient = returned
-    return is_number(value) and (is_number(gradient) or isinstance(gradient, np.ndarray | list))
 
 
 def is_number(value: object) -> bool:

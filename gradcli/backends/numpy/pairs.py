@@ -8,26 +8,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.arrays.subject import Arrays, Gradients
+from gradcli.backends.arrays.trees import assembled
 from gradcli.backends.numpy.binding import DerivativeBinding
 from gradcli.backends.numpy.claims import (
     Claim,
     GradientPair,
     floating_positions,
-    is_value_and_gradient,
     needed_positions,
-    placed,
     pulled_back,
 )
+from gradcli.backends.numpy.names import Names, is_offset, name_returned, names_returned
+from gradcli.backends.numpy.placements import TREES, order_told, placed, units_of
+from gradcli.backends.numpy.values import ValueAndGradients, ValueReader
 from gradcli.backends.owners import tensors_framework
 from gradcli.cases import Argument, InputSpec
-from gradcli.errors import OtherFrameworkError, WithoutDerivativeError, counted
+from gradcli.errors import OtherFrameworkError, counted
 
-NO_GRADIENT = (
-    "{name} is a plain NumPy function without a derivative to check: give one with --grad module:attr (grad=... in "
-    "Python, grad: in a spec), or let it return a number and its gradient, as SciPy's jac=True expects"
-)
 _MOST_COMBINATIONS = 1_000
 """So many choices of inputs are compared with the shapes of what was returned for fewer inputs than there are."""
+
+
+class UnfitGradientError(ValueError):
+    """A gradient of another shape than its input; `lacks_a_sum` if it is that of an offset, not summed over a batch."""
+
+    def __init__(self, name: str, position: int, got: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+        super().__init__(
+            f"the derivative returned an invalid gradient at index {position} - got {list(got)} but expected shape "
+            f"compatible with {list(wanted)}"
+        )
+        is_longer = len(got) > len(wanted) > 0 and got[len(got) - len(wanted) :] == wanted
+        self.lacks_a_sum = is_longer and is_offset(name)
 
 
 @final
@@ -44,9 +54,13 @@ class PairCaller:
         self._name = name
         self._arguments = tuple(arguments)
         self.needed = tuple(needed_positions(arguments) if needed is None else needed)
+        self._units = units_of(self._arguments)
         keywords = [argument.name for argument in arguments if argument.keyword]
-        positional = len(self._arguments) - len(keywords)
+        positional = len(self._units) - len(keywords)
         own = pair.gradient
+        self._reader = ValueReader(pair.function, name) if own is None else None
+        self._names = names_returned(own) if own is not None else Names()
+        self._single = None if own is None else name_returned(own)
         self._binding = None if own is None else DerivativeBinding(pair.function, own, positional, keywords)
         self.is_vjp = self._binding is not None and self._binding.takes_cotangent
 
@@ -58,7 +72,7 @@ class PairCaller:
     def outputs(self, returned: object) -> tuple[NDArray[Any], ...]:
         """What the function returned as arrays; a tuple is several outputs."""
         if self._pair.gradient is None:
-            returned = self._value_of(returned)
+            returned = self._split(returned).value
         several = returned if isinstance(returned, tuple) else (returned,)
         arrays = tuple(np.array(value) for value in several)
         for value, array in zip(several, arrays, strict=True):
@@ -70,9 +84,7 @@ class PairCaller:
         """Call the derivative; as a vjp with the cotangent, a tuple of them for several outputs."""
         gradient = self._pair.gradient
         if gradient is None:
-            returned: Any = self.run(values)
-            self._value_of(returned)
-            return returned[1]
+            return self._split(self.run(values))
         if not self.is_vjp:
             if len(outputs) > 1:
                 raise TypeError(
@@ -99,12 +111,10 @@ class PairCaller:
         for position in (i for i, a in enumerate(self._arguments) if a.is_tensor and a.requires_grad and i in found):
             returned = found[position]
             claim = None if returned is None else self.claim(returned, position, floating, ones)
-            if self.is_vjp and claim is not None and not claim.fits:
-                got, wanted = list(claim.value.shape), list(values[position].shape)
-                raise ValueError(
-                    f"the derivative returned an invalid gradient at index {position} - got {got} but expected shape "
-                    f"compatible with {wanted}"
-                )
+            tells = self.is_vjp or (self._pair.gradient is None and floating[0].size == 1)
+            if tells and claim is not None and not claim.fits:
+                got, wanted = np.asarray(returned).shape, values[position].shape
+                raise UnfitGradientError(self._arguments[position].name, position, got, wanted)
             made.append(claim.value if claim is not None and (claim.fits or self.is_vjp) else None)
             if not self.is_vjp and not self._is_read_well(returned, position, values, floating[0]):
                 name = self._arguments[position].name
@@ -142,7 +152,17 @@ class PairCaller:
 
     def read(self, returned: object) -> dict[int, object] | int:
         """What the derivative returned for each argument; the number of values if it fits no arguments."""
-        return placed(returned, self._arguments, self.needed)
+        if isinstance(returned, ValueAndGradients):
+            return placed(returned.gradients, self._arguments, self.needed, names=returned.names, by_name=True)
+        names = self._names.of(len(returned)) if isinstance(returned, tuple) else (self._single,)
+        return placed(returned, self._arguments, self.needed, names=names, by_name=self._pair.is_layer)
+
+    def told(self, returned: object) -> tuple[str, ...]:
+        """How what the derivative returned was read, where that is not plain."""
+        whole = returned.gradients if isinstance(returned, ValueAndGradients) else returned
+        left = returned.told if isinstance(returned, ValueAndGradients) else None
+        notes = (self._pair.note, left, order_told(self.read(returned), self._arguments, whole))
+        return tuple(note for note in notes if note)
 
     def advice(self, returned: object, outputs: Sequence[NDArray[Any]], cotangents: Arrays) -> str | None:
         """How to declare inputs that need no gradient, if fewer values were returned than there are floating arrays.
@@ -150,6 +170,7 @@ class PairCaller:
         Named are the inputs left if each returned value is the derivative by an input of its shape, in order.
         """
         floating = floating_positions(self._arguments)
+        returned = returned.gradients if isinstance(returned, ValueAndGradients) else returned
         if not isinstance(returned, tuple | list) or not 0 < len(returned) < len(floating):
             return None
         found = itertools.islice(itertools.combinations(floating, len(returned)), _MOST_COMBINATIONS)
@@ -190,22 +211,17 @@ class PairCaller:
         x = np.asarray(self._arguments[position].value)
         return pulled_back(np.asarray(returned), x, outputs[0], cotangents[0], is_vjp=self.is_vjp)
 
-    def _value_of(self, returned: object) -> object:
+    def _split(self, returned: object) -> ValueAndGradients:
         if (framework := tensors_framework(returned)) is not None:
             raise OtherFrameworkError(
                 f"{self._name} was called with NumPy arrays and returned a tensor of {framework}: expected NumPy "
                 "arrays or numbers",
                 framework,
             )
-        if isinstance(returned, tuple) and len(returned) == 2 and not is_value_and_gradient(returned):
-            shape = np.shape(returned[0])
-            raise TypeError(
-                f"expected {self._name} to return (value, gradient) with a number as the value, got a value of "
-                f"shape {shape}"
-            )
-        if not isinstance(returned, tuple) or len(returned) != 2:
-            raise WithoutDerivativeError(NO_GRADIENT.format(name=self._name))
-        return returned[0]
+        if self._reader is None:
+            raise TypeError(f"{self._name} has a derivative of its own")
+        shapes = {a.name: a.value.shape for a in self._arguments if a.is_tensor and a.value.dtype.kind in "fc"}
+        return self._reader.read(returned, [unit.name for unit in self._units], shapes)
 
     def _derived(self, gradient: Callable[..., Any], values: dict[int, NDArray[Any]], *cotangent: object) -> object:
         positional, keywords = self._given(values)
@@ -214,7 +230,7 @@ class PairCaller:
         return self._binding.call(gradient, positional, keywords, *cotangent)
 
     def _given(self, values: dict[int, NDArray[Any]]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments by position, and those by keyword."""
-        given = [values.get(i, a.value) for i, a in enumerate(self._arguments)]
-        positional = [v for v, a in zip(given, self._arguments, strict=True) if not a.keyword]
-        return positional, {a.name: v for v, a in zip(given, self._arguments, strict=True) if a.keyword}
+        """The arguments by position, and those by keyword; containers are put together."""
+        own = {i: values.get(i, a.value) for i, a in enumerate(self._arguments) if a.is_tensor}
+        whole = assembled(self._arguments, own, TREES)
+        return [v for a, v in whole if not a.keyword], {a.name: v for a, v in whole if a.keyword}

@@ -65,6 +65,8 @@ VECTOR_NAMES = frozenset((
     "bias", "b", "gamma", "beta", "running_mean", "running_var", "mean", "var", "std", "v", "vec", "vector",
     "slope", "offset",
 ))  # fmt: skip
+COEFFICIENTS = frozenset(("w", "theta", "beta", "coef"))
+"""Vectors beside a matrix `X`, which has a capital for that."""
 ITERATION_LIMITS = re.compile(r"(?:.*_)?max_?(?:iter(?:s|ations?)?|steps|evals?|fev|nfev|sweeps)")
 """Names of numbers after which an iteration stops even if it has not converged."""
 BLANK_NAMES = re.compile(r"(?:.*_)?blank(?:_(?:index|idx|label|id|class|token|symbol))?")

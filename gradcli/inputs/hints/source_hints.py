@@ -13,6 +13,9 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors, is_layers_parameter, names_tensors
 from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes
 from gradcli.inputs.hints.documented_values import Documented, documented_values
+from gradcli.inputs.hints.entries_read import entries_read
+from gradcli.inputs.hints.named_gradients import sums_of_named
+from gradcli.inputs.hints.random_keys import random_keys
 from gradcli.inputs.hints.summed_cotangents import Sum, returned_values, sums_of
 from gradcli.targets import TargetInfo
 
@@ -24,7 +27,7 @@ _SUBSCRIPT = r"\[[^\]:]*\b{0}\b[^\]:]*\]|\b{0}\.(?:long|astype\(int)"
 _MASKING = r"(?:where|masked_fill\w*|masked_select)\(\s*~?{0}\b|~{0}\b|\b{0}\.bool\b|\[{0}\] ?="
 _CONVERTED = r"(?<![\w.]){0}\.(?:to|type_as|astype)\(\s*(?!{0}\b)(\w+)(?:\.dtype)?\s*[,)]"
 _CONJUGATES = r"(?:\b(?!self\b|cls\b)[a-z_]\w*|[\])])\.conj(?:ugate)?\(|(?<![\w.])conj\("
-_COMPLEX = rf"{_CONJUGATES}|complex|\.imag\b|\.real\b|polar\(|\.angle\("
+_COMPLEX = rf"{_CONJUGATES}|complex|\.imag\b|\.real\b|\.polar\(|\.angle\("
 _CONJUGATED = r"\b{0}\.(?:conj|imag\b)|\b(?:conj|conjugate|imag|view_as_real)\(\s*{0}\b"
 _ADJOINT = rf"{_CONJUGATES}|(?:\b(?!ctx\b|self\b)\w+|[\])])\.m?H\b|\.adjoint\("
 """What conjugates. `ctx.H` is the height of an image; `quat_conj` and `Quaternion.conj` are of quaternions."""
@@ -44,7 +47,7 @@ class SourceHints:
 
     `conjugated` says that forward conjugates an argument itself, or takes its imaginary part; `names` are forward's
     global names, `documented` the shapes that docstrings and comments give for arguments, and `values` what they say of
-    the values. `tensors` are annotated as such.
+    the values. `tensors` are annotated as such. `keys` are JAX's random keys, True for typed ones.
     """
 
     forward: str
@@ -56,6 +59,7 @@ class SourceHints:
     documented: Mapping[str, tuple[Axis, ...]] = field(default_factory=dict)
     values: Documented = field(default_factory=Documented)
     tensors: frozenset[str] = frozenset()
+    keys: Mapping[str, bool] = field(default_factory=dict)
 
     def sum_of(self, position: int) -> Sum | None:
         """The sum of the cotangent that is a factor of this argument's gradient."""
@@ -341,10 +345,11 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         backward=text,
         gradients=gradients,
         conjugated=any(re.search(_CONJUGATED.format(re.escape(name)), own) for name in names),
-        sums=sums_of(parsed_text(text), names),
+        sums=sums_of(parsed_text(text), names) if text else sums_of_named(parsed_text(own), names),
         names=getattr(inspect.unwrap(info.forward), "__globals__", {}) if callable(info.forward) else {},
-        documented={**dict.fromkeys(numbers, ()), **values.shapes, **shapes},
+        documented={**dict.fromkeys(numbers, ()), **entries_read(parsed_text(own), names), **values.shapes, **shapes},
         values=values,
+        keys=random_keys(info, names, own, parsed),
         tensors=frozenset(name for name, annotation in annotations.items() if names_tensors(annotation)),
     )
 

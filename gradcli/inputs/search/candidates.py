@@ -15,8 +15,19 @@ from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.summed_cotangents import Sum
 from gradcli.targets import Parameter
 
-TENSORS = ("float", "label", "index", "mask", "complex", "number-tensor", "idle-tensor", "fixed-tensor")
-TRACKED = ("float", "complex", "idle-tensor", "fixed-tensor")
+TENSORS = (
+    "float",
+    "label",
+    "index",
+    "mask",
+    "complex",
+    "number-tensor",
+    "idle-tensor",
+    "fixed-tensor",
+    "key",
+    "typed-key",
+)
+TRACKED = ("float", "complex", "idle-tensor", "fixed-tensor", "key", "typed-key")
 """The tensors that require a gradient; one that the user gave may not."""
 FIRST_RANK_COSTS = {2: 0.0, 3: 1.0, 1: 1.2, 4: 1.6, 0: 3.5}
 LATER_RANK_COSTS = {2: 0.0, 1: 0.4, 3: 1.0, 4: 1.6, 0: 2.0}
@@ -38,6 +49,8 @@ SAID_BONUS, LABEL_BONUS = 2.0, 0.5
 """For a tensor that is what documentation says of an argument's values, and for one without a gradient."""
 LOW_RANK_COST = 3.0
 """Of a rank too low for an axis that forward reads, as in x.shape[2]: as much as the strongest hint on a rank."""
+NO_KEY_COST = 6.0
+"""Of anything else where a random key seems to be meant: more than all other hints together."""
 INDEX_COST, MASK_COST, COMPLEX_COST, CONSTANT_COST, NUMBER_TENSOR_COST = 2.2, 2.6, 2.9, 2.4, 4.5
 
 
@@ -49,6 +62,7 @@ class Choice:
     told apart (1, 1.0 and True are equal to Python). A "label" is a real tensor without a gradient. A "number-tensor"
     is a tensor of rank 0 without a gradient, tried in place of a number. It need not change an output, since it may be
     used by backward alone. An "idle-tensor" need not either: it takes its place where backward has a gradient for it.
+    A "key" is a random key of JAX's, a "typed-key" one made by `jax.random.key`.
     """
 
     kind: str
@@ -138,6 +152,10 @@ def slot_for(name: str, parameter: Parameter, position: int, names: Sequence[str
             _add_compared(costs, hints.compared_with(name), number)
     if any(choice.kind == "value" for choice in costs.found):
         costs.put(NUMBER_TENSOR_COST, Choice(kind="number-tensor"))
+    if name in hints.keys:
+        costs.found = {choice: cost + NO_KEY_COST for choice, cost in costs.found.items() if choice != OMITTED}
+        for kind, is_typed in (("key", False), ("typed-key", True)):
+            costs.put(0.0 if hints.keys[name] is is_typed else 0.3, Choice(kind=kind))
     ordered = sorted(costs.found.items(), key=lambda item: (item[1], item[0].kind, item[0].rank, item[0].text))
     return Slot(
         name=name,
@@ -292,7 +310,7 @@ def _add_tensors(
     for rank, bonus in hints.rank_bonuses(name, first=position == 0).items():
         ranks[rank] = ranks.get(rank, 2.0) - bonus
     said = hints.values.domains.get(name)
-    ranks = {rank: cost - _said_bonus(said, rank) for rank, cost in ranks.items()}
+    ranks = _with_vectors({rank: cost - _said_bonus(said, rank) for rank, cost in ranks.items()}, name, names)
     least = hints.least_rank(name)
     is_label = gradient is False and (_is_label(word, said) or hints.refuses_gradient(name))
     kinds = {"float": 0.0, **({"label": -LABEL_BONUS} if is_label else {})}
@@ -323,6 +341,16 @@ def _add_tensors(
     for rank in {2, 1, 3, *bonuses}:
         extra = (0.0 if rank == 2 else 0.3) - bonuses.get(rank, 0.0)
         costs.put(COMPLEX_COST + extra - hints.complex_bonus() + offset, Choice(kind="complex", rank=rank))
+
+
+def _with_vectors(ranks: dict[int, float], name: str, names: Sequence[str]) -> dict[int, float]:
+    """The costs with a lower one of vectors for coefficients beside a matrix `X`, whose capital tells them apart."""
+    if "X" not in names or argument_names.COEFFICIENTS.isdisjoint(names):
+        return ranks
+    if name in argument_names.COEFFICIENTS | {"y", "t"}:
+        ranks[1] = min(ranks[1], ranks[2] - 0.5)
+    ranks[1] += name == "X"
+    return ranks
 
 
 def _said_bonus(said: str | None, rank: int) -> float:

@@ -51,9 +51,11 @@ class Mentions:
         self._index = any(text in message for text in self._INDEX)
         self._constant = any(text in message for text in self._CONSTANT)
         self._saved = self._SAVED in message
-        self._mask = "bool" in message and "truth value" not in message
+        # JAX's `bool[3,4]` is of a value that forward computed: `lax.cond` wants numbers there, not a mask.
+        self._mask = re.search(r"bool(?!\[)", message) is not None and "truth value" not in message
         self._complex = "complex" in message
         self._ranks = {int(rank) for rank in "01234" if any(text.format(rank) in message for text in self._RANK)}
+        self._ranks |= {0} if "pred must be a scalar" in message else set()
 
     def bonus(self, choice: Choice) -> float:
         """How much cheaper `choice` becomes because the message names its kind or rank."""

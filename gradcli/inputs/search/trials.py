@@ -220,9 +220,12 @@ class Trials:
             domain, parameters = "indices", (*((("low", low),) * low), ("high", guess.high + low))
         if choice.kind == "mask":
             domain, parameters = "boolean", ()
+        shape = guess.shapes[index]
+        if choice.kind in ("key", "typed-key"):
+            domain, shape = choice.kind, (2,) if choice.kind == "key" else ()
         return InputSpec(
             name=slot.name,
-            shape=guess.shapes[index],
+            shape=shape,
             dtype="complex128" if choice.kind == "complex" else None,
             domain=domain,
             parameters=parameters,

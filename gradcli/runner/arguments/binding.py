@@ -1,12 +1,13 @@
 """Inputs bound to forward's parameters as in a Python call: by position, by name, and by default."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
 from gradcli.cases import Argument, InputSpec
 from gradcli.errors import UsageError
+from gradcli.runner.arguments.nested import container_named, folded, grouped
 from gradcli.targets import Parameter, TargetInfo
 
 
@@ -48,12 +49,12 @@ def _required(parameters: Sequence[Parameter]) -> int:
 def placed(
     arguments: Sequence[Argument], info: TargetInfo, fixed: Collection[str] = (), *, all_fixed: bool = False
 ) -> tuple[Argument, ...]:
-    """The arguments, marked where they are passed by keyword, and where the user fixed their values."""
+    """The arguments with their containers, marked where they are passed by keyword, and where the user fixed values."""
     by_keyword = {p.name for p in info.parameters if p.keyword_only} | {name for name, _ in info.held}
     known = {p.name for p in info.parameters}
     any_name = info.takes_keywords and not any(p.variadic for p in info.parameters)
     made = []
-    for a in arguments:
+    for a in folded(arguments, info):
         keyword = a.keyword or a.name in by_keyword or (any_name and a.name not in known and a.name.isidentifier())
         is_fixed = a.fixed or (not a.is_tensor and (all_fixed or a.name in fixed))
         same = (keyword, is_fixed) == (a.keyword, a.fixed)
@@ -67,7 +68,7 @@ def require_parameters(specs: Sequence[InputSpec], info: TargetInfo, origin: str
         return
     known = [*(p.name for p in info.parameters), *(name for name, _ in info.held)]
     for spec in specs:
-        if spec.name not in known:
+        if spec.name not in known and container_named(spec.name, info) is None:
             close = get_close_matches(spec.name, known, 1)
             hint = f"did you mean {close[0]!r}?" if close else f"it has: {', '.join(known) or 'none'}"
             where = "" if origin is None else f"{origin}: "
@@ -76,28 +77,43 @@ def require_parameters(specs: Sequence[InputSpec], info: TargetInfo, origin: str
 
 def missing(specs: Sequence[InputSpec], info: TargetInfo) -> list[Parameter]:
     """The parameters that must be given and are not."""
-    given = {spec.name for spec in specs}
+    given = {spec.name for spec in specs} | set(grouped(specs, info))
     return [p for p in info.parameters if not (p.has_default or p.variadic or p.name in given)]
 
 
 def in_order(specs: Sequence[InputSpec], info: TargetInfo) -> tuple[InputSpec, ...]:
     """The specs in the order of forward's parameters, gaps before the last positional one filled with defaults."""
-    by_name = {spec.name: spec for spec in specs}
+    leaves = grouped(specs, info)
+    by_name = {spec.name: spec for spec in specs if container_named(spec.name, info) is None}
     single = [p for p in info.parameters if not (p.variadic or p.keyword_only)]
     known = {p.name for p in info.parameters}
-    further = [spec for spec in specs if spec.name not in known]
+    further = [spec for spec in by_name.values() if spec.name not in known]
     if any(p.variadic for p in info.parameters):
-        last = len(single) if further else _last(single, by_name)
+        last = len(single) if further else _last(single, {**by_name, **leaves})
         further.sort(key=lambda spec: _index(spec.name))
     else:
-        last = _last(single, by_name)
+        last = _last(single, {**by_name, **leaves})
     positional = [
-        by_name.get(p.name, InputSpec(name=p.name, kind="value", value=p.default))
+        spec
         for number, p in enumerate(single)
-        if p.name in by_name or (number < last and p.has_default)
+        if p.name in by_name or p.name in leaves or (number < last and p.has_default)
+        for spec in _whole(p, by_name, leaves)
     ]
-    by_keyword = [by_name[p.name] for p in info.parameters if p.keyword_only and p.name in by_name]
+    by_keyword = [spec for p in info.parameters if p.keyword_only for spec in _whole(p, by_name, leaves, given=True)]
     return (*positional, *further, *by_keyword)
+
+
+def _whole(
+    parameter: Parameter,
+    by_name: Mapping[str, InputSpec],
+    leaves: Mapping[str, list[InputSpec]],
+    *,
+    given: bool = False,
+) -> list[InputSpec]:
+    """The spec of an argument, and those of its leaves; the default where neither is there, unless `given`."""
+    own = [by_name[parameter.name]] if parameter.name in by_name else []
+    found = [*own, *leaves.get(parameter.name, [])]
+    return found if found or given else [InputSpec(name=parameter.name, kind="value", value=parameter.default)]
 
 
 def _last(single: Sequence[Parameter], given: Collection[str]) -> int:

@@ -6,7 +6,6 @@ from functools import partial
 
 from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Backend
-from gradcli.backends.numpy.claims import GradientPair
 from gradcli.backends.tensor.framework import double_precision
 from gradcli.cases import Argument, InputsFrom, InputSpec
 from gradcli.errors import InputsNotFoundError, UserCodeError, is_interrupt
@@ -17,6 +16,7 @@ from gradcli.inputs.search.best_first import Attempt
 from gradcli.inputs.search.error_messages import complains_of_precision
 from gradcli.inputs.search.inference import Inference, infer
 from gradcli.runner.arguments.binding import in_order, missing, named, placed, require_parameters
+from gradcli.runner.arguments.nested import Unfolded, unfolded
 from gradcli.runner.arguments.numbers import as_tensors, differentiated, note_on_constants
 from gradcli.runner.planning.plan import CheckCase
 from gradcli.targets import TargetInfo, Trial
@@ -176,27 +176,10 @@ def _inferred(
 def _searched(
     backend: Backend, target: object, info: TargetInfo, case: CheckCase, fixed: tuple[InputSpec, ...], dtype: str
 ) -> Supply:
-    def attempt(arguments: Sequence[Argument]) -> Trial:
-        return backend.attempt(target, in_precision(placed(arguments, info), dtype))
-
-    def attempt_backward(arguments: Sequence[Argument]) -> Trial:
-        return backend.attempt(target, in_precision(placed(arguments, info), dtype), gradients=True)
-
-    def attempt_both(arguments: Sequence[Argument]) -> Trial:
-        trial = attempt_backward(arguments)
-        if any(gradient is None for gradient in trial.gradients or ()):
-            return Trial(error=ValueError("the derivative's shape is neither that of a gradient nor of a Jacobian"))
-        return trial if trial.backward_error is None else Trial(error=trial.backward_error)
-
     held = {name for name, _ in info.held}
     own = tuple(spec for spec in fixed if spec.name in held)
     fixed = tuple(spec for spec in fixed if spec.name not in held)
-    search = partial(infer, info, seed=case.seed, fixed=fixed, attempt_backward=attempt_backward)
-    found = (
-        _found_by_both(search, attempt_both, attempt, case.seed)
-        if isinstance(target, GradientPair)
-        else search(attempt)
-    )
+    found = _found(backend, target, info, case, fixed, dtype)
     specs, alternatives = (*found.specs, *own), found.alternatives
     if dtype != case.settings.dtype:
         specs, alternatives = _of_dtype(specs, dtype), tuple(_of_dtype(each, dtype) for each in alternatives)
@@ -205,6 +188,71 @@ def _searched(
     specs, notes = _with_numbers(specs, numbers, info, case)
     supply = _drawn(specs, alternatives, info, case, InputsFrom.INFERRED)
     return replace(supply, notes=(*found.notes, *notes))
+
+
+def _found(
+    backend: Backend, target: object, info: TargetInfo, case: CheckCase, fixed: tuple[InputSpec, ...], dtype: str
+) -> Inference:
+    """What the search finds; where lists or tuples may be meant, the first kind that backward runs with."""
+    first: Inference | None = None
+    refusal: InputsNotFoundError | None = None
+    for way in unfolded(info, fixed):
+        attempts = _Attempts(backend, target, info, way, dtype)
+        try:
+            found = _found_in(attempts, case, fixed)
+        except InputsNotFoundError as error:
+            refusal = refusal or error
+            continue
+        drawn = build(found.specs, seed=case.seed)
+        whole = replace(
+            found,
+            specs=way.specs(found.specs),
+            alternatives=tuple(map(way.specs, found.alternatives)),
+            notes=tuple(map(way.text, found.notes)),
+        )
+        if attempts.backward(drawn).backward_error is None:
+            return whole
+        first = first or whole
+    if first is None and refusal is not None:
+        raise refusal
+    assert first is not None  # noqa: S101 - each way was found or refused; for the type checker
+    return first
+
+
+def _found_in(attempts: "_Attempts", case: CheckCase, fixed: tuple[InputSpec, ...]) -> Inference:
+    search = partial(infer, attempts.way.info, seed=case.seed, fixed=fixed, attempt_backward=attempts.backward)
+    if attempts.backend.name == "numpy":
+        return _found_by_both(search, attempts.both, attempts.forward, case.seed)
+    return search(attempts.forward)
+
+
+@dataclass(frozen=True, slots=True, kw_only=False)
+class _Attempts:
+    """Runs of a target for the search, which sees its arguments in one way."""
+
+    backend: Backend
+    target: object
+    info: TargetInfo
+    way: Unfolded
+    dtype: str
+
+    def forward(self, arguments: Sequence[Argument]) -> Trial:
+        """Forward alone."""
+        return self.backend.attempt(self.target, self._placed(arguments))
+
+    def backward(self, arguments: Sequence[Argument]) -> Trial:
+        """Forward and backward."""
+        return self.backend.attempt(self.target, self._placed(arguments), gradients=True)
+
+    def both(self, arguments: Sequence[Argument]) -> Trial:
+        """Forward and backward, where an error of either counts."""
+        trial = self.backward(arguments)
+        if any(gradient is None for gradient in trial.gradients or ()):
+            return Trial(error=ValueError("the derivative's shape is neither that of a gradient nor of a Jacobian"))
+        return trial if trial.backward_error is None else Trial(error=trial.backward_error)
+
+    def _placed(self, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
+        return in_precision(placed(self.way.arguments(arguments), self.info), self.dtype)
 
 
 def _with_numbers(

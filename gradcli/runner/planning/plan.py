@@ -88,7 +88,9 @@ def claimed(target: object, spec: CheckSpec) -> object:
     """
     if spec.grad is None:
         require_no_saved(spec.saved)
-        return target
+        from gradcli.backends.registry import with_partner_found
+
+        return with_partner_found(target)
     from gradcli.backends.registry import has_gradient, with_gradient
     from gradcli.spec.resolve import resolve
 

@@ -10,11 +10,13 @@ import pytest
 import gradcli
 from gradcli import engine
 from gradcli.backends.numpy.binding import DerivativeBinding
-from gradcli.backends.numpy.claims import GradientPair, is_value_and_gradient, placed, pulled_back
+from gradcli.backends.numpy.claims import GradientPair, pulled_back
+from gradcli.backends.numpy.placements import placed
+from gradcli.backends.numpy.values import ValueReader
 from gradcli.backends.registry import backend_for, backend_named, with_gradient
 from gradcli.cases import Argument
 from gradcli.engine.autograd import Function
-from gradcli.errors import TargetError, UsageError
+from gradcli.errors import TargetError, UsageError, WithoutDerivativeError
 from gradcli.inputs.search.inference import infer
 from gradcli.verdict import Verdict
 from tests import warm
@@ -107,11 +109,10 @@ def test_what_is_returned_is_placed_by_its_number():
 
 
 def test_the_convention_of_scipy_is_told_from_several_outputs():
-    assert is_value_and_gradient((1.0, np.ones(3)))
-    assert is_value_and_gradient((np.float64(1.0), [1.0, 2.0]))
-    assert not is_value_and_gradient((np.ones(3), np.ones(3)))
-    assert not is_value_and_gradient(np.ones(2))
-    assert not is_value_and_gradient((1.0, np.ones(3), None))
+    reader = ValueReader(squares, "f")
+    for returned in ((np.ones(3), np.ones(2)), np.ones(2), (1.0, np.ones(3), None)):
+        with pytest.raises((WithoutDerivativeError, TypeError)):
+            reader.read(returned, ["x"])
 
 
 def test_targets_are_told_by_what_they_use():

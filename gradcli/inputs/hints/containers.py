@@ -1,0 +1,296 @@
+"""Arguments that are dicts, lists or tuples of tensors, told by how forward takes them apart: `params["W"]`."""
+
+import ast
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, final
+
+from gradcli.frozen import dataclass
+from gradcli.inputs.hints.source_hints import parsed
+from gradcli.targets import TargetInfo
+
+_NAMES = frozenset(
+    ("params", "parameters", "weights", "layers", "state", "carry", "model", "net", "tree", "pytree", "ps")
+)
+"""Arguments that are unpacked into tensors of their own, rather than into the entries of one."""
+_PAIRS = (("w", "b"), ("h", "c"), ("weight", "bias"), ("mu", "sigma"), ("mean", "std"), ("kernel", "bias"))
+_ANNOTATED = ("dict", "mapping", "list", "tuple", "sequence", "pytree")
+_OF_TENSORS = frozenset(("shape", "dtype", "ndim", "size", "T", "mT", "device", "real", "imag", "data", "grad", "sum"))
+"""Attributes that tell a tensor from a dataclass with a field of that name."""
+_LAYERS = 2
+"""Elements of a list over which forward loops."""
+_DEEPEST = 3
+"""Calls of further functions that an argument is followed into."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """How an argument is put together: a value with 0 in the place of each tensor, and short names for these.
+
+    `leaves` are the paths of the tensors, such as `['W']` or `[0][1]`, each with a name as forward calls it; where
+    `holds_tensors` they are tensors by the container's name, and no settings.
+    """
+
+    value: Any
+    leaves: tuple[tuple[str, str], ...]
+    holds_tensors: bool = False
+
+
+class _Node:
+    """What is known of a value: keys that it is read by, elements that it is unpacked into, attributes."""
+
+    def __init__(self) -> None:
+        self.keys: dict[str, _Node] = {}
+        self.optional = False
+        self.elements: dict[int, _Node] = {}
+        self.each: _Node | None = None
+        self.count = 0
+        self.fields: dict[str, _Node] = {}
+        self.name = ""
+
+    @property
+    def is_leaf(self) -> bool:
+        return not (self.keys or self.elements or self.each or self.optional)
+
+
+def containers_of(info: TargetInfo) -> dict[str, Container]:
+    """The containers among forward's required arguments, by their names."""
+    found = {}
+    for parameter in info.parameters:
+        if parameter.variadic or parameter.has_default or parameter.static or info.forward is None:
+            continue
+        node = _Node()
+        _read(info.forward, parameter.name, node, _DEEPEST)
+        kind = _class_of(info.forward, parameter.name, node)
+        if kind is not None:
+            node.keys, node.elements = {}, {}
+            node.fields = {name: node.fields.get(name, _Node()) for name in _fields_of(kind)}
+        elif not _is_container(node, parameter.name, (parameter.annotation or "").lower()):
+            continue
+        leaves: list[tuple[str, str]] = []
+        by_number = kind is not None and issubclass(kind, tuple) and info.backend != "jax"  # as the backend names them
+        value = _built(node, "", leaves, kind, by_number=by_number)
+        found[parameter.name] = Container(
+            value=value,
+            leaves=_with_own_names(leaves, info, parameter.name),
+            holds_tensors=parameter.name.lower() in _NAMES,
+        )
+    return found
+
+
+def _is_container(node: _Node, name: str, annotation: str) -> bool:
+    """Whether an argument is read as a container, and not as a tensor that is indexed or unpacked into entries."""
+    if node.keys or node.optional:
+        return True
+    children = [*node.elements.values(), *([node.each] if node.each is not None else [])]
+    if any(not child.is_leaf for child in children):
+        return True
+    if not node.count:
+        return bool(node.elements) and name.lower() in _NAMES
+    names = [child.name.lower().rstrip("0123456789") for child in children]
+    paired = any(set(pair) <= set(names) for pair in _PAIRS)
+    return name.lower() in _NAMES or paired or any(word in annotation for word in _ANNOTATED)
+
+
+def _built(node: _Node, path: str, leaves: list[tuple[str, str]], kind: Any = None, *, by_number: bool = False) -> Any:
+    """The container with zeros for tensors, whose paths and names are added to `leaves`.
+
+    A sequence of sequences is a list, one of tensors a tuple. Fields of a class `kind` are all tensors.
+    """
+    if kind is not None:
+        for number, name in enumerate(node.fields):
+            leaves.append((f"{path}[{number}]" if by_number else f"{path}.{name}", name))
+        return kind(**dict.fromkeys(node.fields, 0))
+    if node.keys or node.optional:
+        for key, child in node.keys.items():
+            child.name = child.name or (key if key.isidentifier() else "")
+        return {key: _built(child, f"{path}[{key!r}]", leaves) for key, child in node.keys.items()}
+    if node.each is not None or node.elements:
+        return _sequence(node, path, leaves)
+    leaves.append((path, node.name))
+    return 0
+
+
+def _sequence(node: _Node, path: str, leaves: list[tuple[str, str]]) -> Any:
+    count = max(node.count, max(node.elements, default=-1) + 1, _LAYERS if node.each is not None else 0)
+    made = []
+    for place in range(count):
+        child = node.elements.get(place, node.elements.get(place - count, node.each or _Node()))
+        before = len(leaves)
+        made.append(_built(child, f"{path}[{place}]", leaves))
+        if child is node.each or not child.is_leaf:
+            leaves[before:] = [(p, f"{n}{place + 1}" if n and not n[-1].isdigit() else n) for p, n in leaves[before:]]
+    return made if any(isinstance(each, tuple | list | dict) for each in made) else tuple(made)
+
+
+def _with_own_names(leaves: Sequence[tuple[str, str]], info: TargetInfo, container: str) -> tuple[tuple[str, str], ...]:
+    """The leaves with names that no other argument and no other leaf has."""
+    taken = {parameter.name for parameter in info.parameters}
+    made = []
+    for number, (path, name) in enumerate(leaves):
+        own = name if name and name not in taken else f"{container}_{name or number}"
+        taken.add(own)
+        made.append((path, own))
+    return tuple(made)
+
+
+def _read(function: Callable[..., Any], name: str, node: _Node, deepest: int) -> None:
+    """Add to `node` how a function takes its argument `name` apart, also in functions that it passes it on to."""
+    tree = parsed(inspect.unwrap(function))
+    own = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), None) if tree is not None else None
+    if own is not None:
+        reader = _Reader(getattr(inspect.unwrap(function), "__globals__", {}), deepest)
+        reader.known[name] = node
+        for statement in own.body:
+            reader.visit(statement)
+
+
+class _Reader(ast.NodeVisitor):
+    """Follows names that stand for a container or a part of one."""
+
+    def __init__(self, names: Mapping[str, Any], deepest: int) -> None:
+        self.known: dict[str, _Node] = {}
+        self._globals = names
+        self._deepest = deepest
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self.generic_visit(node)
+        for target in node.targets:
+            self._bind(target, node.value)
+
+    def visit_For(self, node: ast.For) -> None:
+        self._loop(node.target, node.iter)
+        self.generic_visit(node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> None:
+        self._loop(node.target, node.iter)
+        self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        self._part(node)
+        self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        self._part(node)
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        function = node.func
+        if isinstance(function, ast.Attribute) and function.attr in ("get", "setdefault", "pop"):
+            held = self._part(function.value)
+            if held is not None:
+                held.optional = True
+                return
+        named = self._globals.get(function.id) if isinstance(function, ast.Name) else None
+        called = inspect.unwrap(getattr(named, "fun", named)) if callable(named) else None
+        if inspect.isfunction(called) and self._deepest:
+            names = list(inspect.signature(called).parameters)
+            for place, argument in enumerate(node.args[: len(names)]):
+                held = self._part(argument)
+                if held is not None:
+                    _read(called, names[place], held, self._deepest - 1)
+        self.generic_visit(node)
+
+    def _bind(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
+            if len(target.elts) == len(value.elts):
+                for one, other in zip(target.elts, value.elts, strict=True):
+                    self._bind(one, other)
+            return
+        held = self._part(value)
+        if held is not None:
+            self._take(target, held)
+        elif isinstance(target, ast.Name):
+            self.known.pop(target.id, None)
+
+    def _take(self, target: ast.expr, held: _Node) -> None:
+        if isinstance(target, ast.Name):
+            held.name = held.name or target.id
+            self.known[target.id] = held
+        elif isinstance(target, ast.Tuple | ast.List) and not any(isinstance(t, ast.Starred) for t in target.elts):
+            held.count = max(held.count, len(target.elts))
+            for place, each in enumerate(target.elts):
+                self._take(each, held.elements.setdefault(place, _Node()))
+
+    def _loop(self, target: ast.expr, iterated: ast.expr) -> None:
+        if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.args:
+            if iterated.func.id == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+                self._loop(target.elts[1], iterated.args[0])
+            elif iterated.func.id in ("reversed", "list", "tuple"):
+                self._loop(target, iterated.args[0])
+            elif iterated.func.id == "zip" and isinstance(target, ast.Tuple):
+                for one, other in zip(target.elts, iterated.args, strict=False):
+                    self._loop(one, other)
+            return
+        if isinstance(iterated, ast.Subscript) and isinstance(iterated.slice, ast.Slice):
+            iterated = iterated.value
+        held = self._part(iterated)
+        if held is not None and isinstance(target, ast.Tuple | ast.Name):
+            held.each = held.each or _Node()
+            self._take(target, held.each)
+
+    def _part(self, node: ast.expr) -> _Node | None:
+        """The node of an expression that is a container or a part of one; the part is added where it is new."""
+        if isinstance(node, ast.Name):
+            return self.known.get(node.id)
+        held = self._part(node.value) if isinstance(node, ast.Subscript | ast.Attribute) else None
+        if held is None:
+            return None
+        if isinstance(node, ast.Attribute):
+            return held.fields.setdefault(node.attr, _Node())
+        key = _constant(node.slice) if isinstance(node, ast.Subscript) else None
+        if isinstance(key, str):
+            return held.keys.setdefault(key, _Node())
+        return held.each or held.elements.setdefault(key, _Node()) if isinstance(key, int) else None
+
+
+def _constant(node: ast.expr) -> object:
+    """The value of a constant, also of a negative number; None for anything else."""
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError):
+        return None
+
+
+def _class_of(forward: Callable[..., Any], name: str, node: _Node) -> Any:
+    """The named tuple or dataclass that an argument is, by its annotation or else by the attributes that are read."""
+    function = inspect.unwrap(forward)
+    names = getattr(function, "__globals__", {})
+    said = getattr(function, "__annotations__", {}).get(name)
+    said = names.get(said) if isinstance(said, str) else said
+    if isinstance(said, type) and _fields_of(said):
+        return said
+    read = set(node.fields)
+    if not read or not read.isdisjoint(_OF_TENSORS) or node.keys or node.elements:
+        return None
+    kinds = {
+        id(kind): kind
+        for kind in names.values()
+        if isinstance(kind, type) and kind.__module__ == function.__module__ and read <= set(_fields_of(kind))
+    }
+    return next(iter(kinds.values())) if len(kinds) == 1 else None
+
+
+def _fields_of(kind: type) -> tuple[str, ...]:
+    if issubclass(kind, tuple):
+        return tuple(getattr(kind, "_fields", ()))
+    return tuple(f.name for f in dataclasses.fields(kind) if f.init) if dataclasses.is_dataclass(kind) else ()
+
+
+def other_kinds(value: Any) -> Iterator[Any]:
+    """The same container with tuples for lists, and with lists for tuples: which of them is meant no source says."""
+    for outer, inner in ((tuple, tuple), (list, list), (list, tuple), (tuple, list)):
+        made = _of_kinds(value, outer, inner)
+        if made != value:
+            yield made
+
+
+def _of_kinds(value: Any, outer: type, inner: type) -> Any:
+    if isinstance(value, dict):
+        return {key: _of_kinds(part, outer, inner) for key, part in value.items()}
+    if type(value) in (list, tuple):
+        nested = any(isinstance(part, list | tuple | dict) for part in value)
+        return (outer if nested else inner)(_of_kinds(part, outer, inner) for part in value)
+    return value
