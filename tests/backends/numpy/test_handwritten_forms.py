@@ -13,20 +13,19 @@ from gradcli.verdict import Verdict
 FORMS = {
     "loss and gradient": (
         """
-        def svm_loss(W, X, y, reg):
-            n = X.shape[0]
-            scores = X @ W
-            margins = np.maximum(0, scores - scores[np.arange(n), y][:, None] + 1)
-            margins[np.arange(n), y] = 0
-            loss = margins.sum() / n + reg * np.sum(W * W)
-            above = (margins > 0).astype(float)
-            above[np.arange(n), y] = -above.sum(1)
-            dW = X.T @ above / n + 2 * reg * W
-            return loss, dW
+        def softmax_loss(x, y):
+            p = np.exp(x - x.max(axis=1, keepdims=True))
+            p /= p.sum(axis=1, keepdims=True)
+            n = x.shape[0]
+            loss = -np.sum(np.log(p[np.arange(n), y])) / n
+            dx = p.copy()
+            dx[np.arange(n), y] -= 1
+            dx /= n
+            return loss, dx
         """,
-        "svm_loss",
-        "2 * reg",
-        "reg",
+        "softmax_loss",
+        "dx /= n",
+        "dx /= 1.01 * n",
     ),
     "the gradient of a later argument": (
         """
