@@ -311,9 +311,9 @@ def test_keys_that_name_no_argument_are_told(tmp_path, monkeypatch):
     def loss(w, b):
         return np.sum(w * b), {"alpha": b, "rho": w}
     """
-    case = checked(source, "loss", tmp_path, monkeypatch)
-    assert case.verdict is Verdict.ERROR
-    assert "the keys 'alpha', 'rho', which name none of the arguments w, b" in str(case.fault)
+    report = gradcli.check(loaded(source, "loss", tmp_path, monkeypatch))
+    assert report.verdict is Verdict.ERROR
+    assert "the keys 'alpha', 'rho', which name none of the arguments w, b" in str(report)
 
 
 def test_leaves_are_given_by_their_names():
