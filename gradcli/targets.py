@@ -39,12 +39,12 @@ class TargetInfo:
 
     `forward` and `backward` are the Python functions behind it where they exist, for their source; `inner` says that
     `backward` is that of a Function which the target calls, not of the target itself, and `called` are all of these,
-    known once the target has run. `jvp` and `vmap` are the user's
-    rules for forward mode and for batches, `rules` those for single arguments. `held` are the parameters that a module
-    brings along, inputs beside forward's own, with their values. `outer` are the parameters of a decorator's wrapper,
-    where `parameters` are those of what it wraps; `takes_keywords` says that any further name may be given.
-    `differentiates_numbers` says that its rule has to give a gradient for a Python float as well as for a tensor.
-    `documentation` is the docstring of the class. `has_autodiff` says that the framework can differentiate
+    known once the target has run. `setup_context` saves values for backward, as `fwd` does in JAX. `jvp` and `vmap`
+    are the user's rules for forward mode and for batches, `rules` those for single arguments. `held` are the
+    parameters that a module brings along, inputs beside forward's own, with their values. `outer` are the parameters of
+    a decorator's wrapper, where `parameters` are those of what it wraps; `takes_keywords` says that any further name
+    may be given. `differentiates_numbers` says that its rule has to give a gradient for a Python float as well as for
+    a tensor. `documentation` is the docstring of the class. `has_autodiff` says that the framework can differentiate
     forward itself.
     """
 

@@ -275,9 +275,16 @@ class Facts:
         )
 
     @cached_property
-    def _value(self) -> FloatArray:
+    def value(self) -> FloatArray:
         """Forward at the point itself."""
         return self._map.value(self._point)
+
+    def keeps_value(self) -> bool:
+        """Whether forward, whose code may have changed, still returns the `value` that it had."""
+        try:
+            return np.array_equal(self.value, self._map.value(self._point), equal_nan=True)
+        except UserCodeError:
+            return False
 
     def _estimate(
         self,
@@ -291,7 +298,7 @@ class Facts:
             self._point,
             direction,
             rng=generator,
-            f0=cotangents @ self._value,
+            f0=cotangents @ self.value,
             noise=noise,
         )
 

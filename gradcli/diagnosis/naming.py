@@ -11,7 +11,7 @@ from gradcli.diagnosis.entries import entries_of, worst_entries
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.first_order import name_gradient
 from gradcli.diagnosis.higher_order import name_higher_order
-from gradcli.diagnosis.slips.naming import correction_for
+from gradcli.diagnosis.slips.naming import with_correction
 from gradcli.errors import OverrunError
 from gradcli.findings import FindingKind
 from gradcli.numerics.wording import of_largest
@@ -109,10 +109,10 @@ def _with_correction(finding: Finding, facts: Facts, mismatch: Mismatch | None =
     if finding.corrected is not None or finding.input not in places or is_cut():
         return finding
     try:
-        text = correction_for(facts, places[finding.input], mismatch)
+        found = with_correction(finding, facts, places[finding.input], mismatch)
     except OverrunError:
         return finding
-    return finding if text is None or is_cut() else replace(finding, corrected=text)
+    return finding if is_cut() else found
 
 
 def _gradients(failed: Sequence[Evidence], subject: Subject, seed: int, corrections: bool) -> Iterator[Finding]:

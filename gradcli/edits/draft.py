@@ -39,17 +39,26 @@ class Part:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A version of the file that contains backward: text, functions that may be edited, and their code objects."""
+    """A version of the file that contains backward: text, functions that may be edited, and their code objects.
+
+    `role` is that of the part to which edits are made.
+    """
 
     file: SourceFile
     tree: Tree
     parts: tuple[Part, ...]
     codes: Mapping[FunctionType, CodeType]
+    role: str = "backward"
 
     @property
     def backward(self) -> Part:
-        """The part to which most edits are made."""
+        """The part in which gradients are computed."""
         return self.part("backward")
+
+    @property
+    def edited(self) -> Part:
+        """The part to which edits are made."""
+        return self.part(self.role)
 
     def part(self, role: str) -> Part:
         """The part of a role. Raises KeyError where the file has none."""
@@ -102,7 +111,7 @@ class Draft:
                 return None
             parts.append(replace(part, node=node))
         own = {part.function: codes[part.key] for part in parts}
-        return Draft(file=file, tree=_tree(file), parts=tuple(parts), codes=own)
+        return Draft(file=file, tree=_tree(file), parts=tuple(parts), codes=own, role=self.role)
 
 
 @lru_cache(maxsize=4)

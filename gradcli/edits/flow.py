@@ -54,6 +54,53 @@ def carrying(definition: Definition, cotangents: Iterable[str]) -> set[str]:
     return found
 
 
+def saved_alone(definition: Definition) -> set[ast.AST]:
+    """The nodes from which a function computes what it saves for backward, but not its outputs.
+
+    What is saved goes to ctx, or is the second of two values that are returned, as in JAX.
+    """
+    if isinstance(definition, ast.Lambda) or not definition.args.args:
+        return set()
+    saving: list[ast.AST] = [n for n in ast.walk(definition) if _saves(n, definition.args.args[0].arg)]
+    assignments = [(s, bound) for s, bound in _assignments(definition) if s not in saving]
+    returned = [value for _, value in returned_values(definition)]
+    pairs = [value for value in returned if isinstance(value, ast.Tuple) and len(value.elts) == 2]
+    if not saving and len(pairs) == len(returned):
+        returned, saving = [pair.elts[0] for pair in pairs], [pair.elts[1] for pair in pairs]
+    for_outputs = _slice(assignments, set().union(*(names_in(value) for value in returned)))
+    for_saving = _slice(assignments, set().union(*(names_in(n) for n in saving))) - for_outputs
+    return set().union(*(ast.walk(n) for n in (*saving, *for_saving)))
+
+
+def _saves(node: ast.AST, context: str) -> bool:
+    """Whether a statement saves tensors for backward, or sets attributes of ctx."""
+    if isinstance(node, ast.Assign):
+        parts = [n for target in node.targets for n in ast.walk(target)]
+        return any(isinstance(n, ast.Attribute) and _is_name(n.value, context) for n in parts)
+    call = node.value if isinstance(node, ast.Expr) else None
+    method = call.func if isinstance(call, ast.Call) else None
+    return isinstance(method, ast.Attribute) and _is_name(method.value, context) and method.attr.startswith("save_for")
+
+
+def _is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _slice(assignments: Iterable[tuple[ast.stmt, set[str]]], wanted: set[str]) -> set[ast.stmt]:
+    """The statements that the values of these names are computed by."""
+    wanted = set(wanted)
+    used: set[ast.stmt] = set()
+    grown = True
+    while grown:
+        grown = False
+        for statement, bound in assignments:
+            if statement not in used and bound & wanted:
+                used.add(statement)
+                wanted |= names_in(statement)
+                grown = True
+    return used
+
+
 def relevant(definition: Definition, numbers: Sequence[int], count: int) -> set[ast.AST] | None:
     """The nodes that the values returned in these places, of `count` in all, are computed from; None where unknown."""
     if isinstance(definition, ast.Lambda):
@@ -67,16 +114,6 @@ def relevant(definition: Definition, numbers: Sequence[int], count: int) -> set[
             wanted |= names_in(value.elts[number])
             kept |= set(ast.walk(value.elts[number]))
         del holder
-    assignments = _assignments(definition)
-    used: set[ast.stmt] = set()
-    grown = True
-    while grown:
-        grown = False
-        for statement, bound in assignments:
-            if statement not in used and bound & wanted:
-                used.add(statement)
-                wanted |= names_in(statement)
-                kept |= set(ast.walk(statement))
-                grown = True
+    kept = kept.union(*(ast.walk(statement) for statement in _slice(_assignments(definition), wanted)))
     conditions = [n.test for n in ast.walk(definition) if isinstance(n, ast.If | ast.IfExp | ast.While)]
     return kept.union(*(ast.walk(test) for test in conditions))

@@ -56,6 +56,33 @@ def of_other_methods(node: ast.expr) -> Iterator[Candidate]:
         yield Candidate(1.5, (Change(node, ast.Call(func=node.func, args=node.args, keywords=adding)),))
 
 
+def as_elsewhere(node: ast.expr, above: ast.AST | None, definition: ast.AST) -> Iterator[Candidate]:
+    """An operand with the operation that it undergoes elsewhere in a function: `var + eps` or `var.abs()` for `var`.
+
+    `above` is the node that it is an operand of; what is saved as it is may be meant.
+    """
+    if not isinstance(node, ast.Name | ast.Attribute) or not (
+        isinstance(above, ast.Compare | ast.UnaryOp) or node in _operands(above)
+    ):
+        return
+    own = ast.unparse(node)
+    made = {}
+    for longer in ast.walk(definition):
+        operands = _operands(longer)
+        if isinstance(longer, ast.expr) and node not in operands and own in map(ast.unparse, operands):
+            made[ast.unparse(longer)] = longer
+    yield from (Candidate(1.4, (Change(node, new),)) for new in made.values())
+
+
+def _operands(node: ast.AST | None) -> list[ast.expr]:
+    """The operands of an operation, or the tensor and the arguments of a call that computes something."""
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.func.attr.startswith("save_"):
+        return [node.func.value, *node.args]
+    return []
+
+
 def _is(node: ast.expr, *operations: type[ast.operator]) -> TypeGuard[ast.BinOp]:
     return isinstance(node, ast.BinOp) and isinstance(node.op, operations)
 

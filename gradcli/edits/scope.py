@@ -89,8 +89,9 @@ def scope_of(
     is_tensor: Callable[[object], bool],
     *,
     framework: str,
+    role: str = "backward",
 ) -> Scope:
-    """The values of backward's variables after a run."""
+    """The values of a function's variables after a run; only backward is given gradients of the outputs."""
     parameters = [a.arg for a in (*definition.args.posonlyargs, *definition.args.args)]
     variadic = [] if definition.args.vararg is None else [definition.args.vararg.arg]
     first = names.get(parameters[0]) if parameters else None
@@ -98,6 +99,7 @@ def scope_of(
         parameters[0] if framework in _WITH_CONTEXT and callable(getattr(first, "save_for_backward", None)) else None
     )
     given = parameters[1:] + variadic if context is not None else parameters[-1:]
+    given = given if role == "backward" else []
     found: list[Atom] = []
     for key, value in names.items():
         if key == context:

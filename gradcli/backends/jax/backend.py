@@ -33,6 +33,7 @@ from gradcli.backends.jax.rules import (
     rule_is_defined,
     rule_of,
     rules_of,
+    saving_of,
 )
 from gradcli.backends.jax.shared_loops import loops_compiled_once
 from gradcli.backends.jax.steps import has_loops, roundoff_inside
@@ -291,6 +292,7 @@ class JaxBackend(TracedBackend):
             parameters=parameters,
             forward=inspect.unwrap(primal),
             backward=backward_of(rule),
+            setup_context=saving_of(rule),
             inner=rule is not None and not is_vjp(rule),
             rules=rules_of(rule),
             sample_inputs=sample_inputs if callable(sample_inputs) else None,

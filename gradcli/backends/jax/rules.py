@@ -46,6 +46,11 @@ def backward_of(rule: Any | None) -> Callable[..., Any] | None:
     return inspect.unwrap(own) if callable(own) else None
 
 
+def saving_of(rule: Any | None) -> Callable[..., Any] | None:
+    """The user's fwd, which returns what bwd is given beside the output."""
+    return inspect.unwrap(rule.fwd) if rule is not None and is_vjp(rule) and callable(rule.fwd) else None
+
+
 def fixed_positions(rule: Any | None) -> tuple[int, ...]:
     """The positions of arguments that are not differentiated: its nondiff_argnums."""
     return () if rule is None else tuple(rule.nondiff_argnums or ())

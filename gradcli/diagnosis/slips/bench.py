@@ -49,8 +49,11 @@ class Bench:
         sizes = np.repeat(np.abs(self.wanted).reshape(-1, DIRECTIONS).max(axis=1, initial=0.0), DIRECTIONS)
         self.slack = _MARGIN * bounds + _CLOSE * sizes
 
-    def record(self, forward: Hooks | None) -> None:
-        """Run backward once and record the values of its expressions, and forward's names."""
+    def record(self, forward: Hooks | None, *, calls_forward: bool = False) -> None:
+        """Run backward once and record the values of hooked expressions, and forward's names.
+
+        With `calls_forward`, every run has its own call of forward.
+        """
         self.facts.returned_for(self.facts.cotangents[self.row])  # a call kept from before may have run without hooks
         with self.hooks.recording() as seen:
             self.facts.returned_for(self.facts.cotangents[self.row])
@@ -58,8 +61,9 @@ class Bench:
         frame: FrameType | None = None if forward is None else forward.frame
         self.beside = {} if frame is None else dict(frame.f_locals)
         first = self.projected()
-        self.repeats = True
-        self.repeats = all(_same(first, self.projected()) for _ in range(2))
+        if not calls_forward:
+            self.repeats = True
+            self.repeats = all(_same(first, self.projected()) for _ in range(2))
 
     def is_changed(self, present: FloatArray) -> bool:
         """Whether backward now returns something else than at first: something wrote into what forward saved."""

@@ -47,7 +47,7 @@ class Conditions:
 
     def _seen(self, made_of: Mapping[ast.AST, ast.AST]) -> dict[ast.AST, Truth]:
         """The truth values of each condition; a new condition under the one that it replaces."""
-        part = self._draft.backward
+        part = self._draft.edited
         node = part.node
         body: list[ast.stmt] = [ast.Return(value=node.body)] if isinstance(node, ast.Lambda) else node.body
         places = places_in(node, set(expressions_of(body, self._draft.tree)))

@@ -51,12 +51,14 @@ def names_at(
     idiom: Idiom,
     borrowed_from: Sequence[str],
     computed: Sequence[tuple[ast.expr, Sequence[Any]]],
+    role: str,
 ) -> Names:
     """The names known when the place is computed; of forward's names only those whose values backward lacks.
 
-    `computed` are expressions with their values there, one for each bench.
+    `computed` are expressions with their values there, one for each bench; `role` is that of the function.
     """
-    scopes = [scope_of(b.seen[place][0][1], definition, framework.is_tensor, framework=framework.name) for b in benches]
+    own = framework.name
+    scopes = [scope_of(b.seen[place][0][1], definition, framework.is_tensor, framework=own, role=role) for b in benches]
     given = {a.text.split("[")[0] for a in scopes[0].cotangents}
     carried = carrying(definition, given) | given
     plain: list[Form] = []

@@ -1,5 +1,7 @@
 """The diagnosis rule that names a mistake by the one wrong expression of backward."""
 
+from dataclasses import replace
+
 from gradcli.diagnosis.entries import tells_of_the_right, wrong_mask
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.slips.search import SlipSearch
@@ -11,9 +13,12 @@ from gradcli.diagnosis.table import SIGNIFICANCE
 from gradcli.edits.draft import Draft
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
-from gradcli.results import Mismatch
+from gradcli.results import Finding, Mismatch
+from gradcli.watchdog.case import is_cut
 
-_KEY, _PART = "expressions of backward", "expressions of backward, at smaller inputs"
+_KEY, _PART = "expressions of {}", "expressions of {}, at smaller inputs"
+_SAVING = ("setup_context", "forward")
+"""The functions that save values for backward: forward has no ctx if there is a setup_context."""
 _BRIEFLY = 1.0
 """Seconds for a search at long inputs whose mistake a part of them does not show: it depends on the size, or on where
 an entry lies, which an edit of one expression seldom corrects."""
@@ -28,47 +33,70 @@ def explained_by_slip(suspect: Suspect) -> Named | None:
     search, slip = _found(suspect.facts, suspect.block, suspect.mismatch)
     if slip is None or search.draft is None:
         return None
-    in_part = _is_right_in_part(suspect)
+    in_part, is_saved = _is_right_in_part(suspect), search.draft.role != "backward"
     kind = kind_of(slip, search.draft, search.cotangents, in_part=in_part)
     if in_part and kind is FindingKind.WRONG_FACTOR:
-        if slip.role is not Role.FACTOR:
+        if slip.role is not Role.FACTOR and not is_saved:
             return None  # which entries are wrong says more
         kind = FindingKind.WRONG_ENTRIES
     extra = {"location": location_of(slip, search.draft), "corrected": _corrected(slip, search.draft)}
     return kind, sentence_of(slip, search.draft, suspect.name), extra
 
 
-def correction_for(facts: Facts, place: int, mismatch: Mismatch | None = None) -> str | None:
-    """The file's text with the slip corrected, which makes the gradient of an active input right; None without one."""
+def with_correction(finding: Finding, facts: Facts, place: int, mismatch: Mismatch | None = None) -> Finding:
+    """The finding with the file's text in which the slip is corrected, and its line if forward contains it."""
     search, slip = _found(facts, place, mismatch)
-    return None if slip is None or search.draft is None else _corrected(slip, search.draft)
+    text = None if slip is None or search.draft is None else _corrected(slip, search.draft)
+    if slip is None or search.draft is None or text is None:
+        return finding
+    in_forward = finding.location is None and search.draft.role != "backward"
+    return replace(
+        finding, corrected=text, location=location_of(slip, search.draft) if in_forward else finding.location
+    )
 
 
 def _found(facts: Facts, place: int, mismatch: Mismatch | None) -> tuple[SlipSearch, Slip | None]:
-    """The search, and the slip that it found; None if values of backward cannot be read, as on the meta device.
+    """The search, and the slip that it found in backward, or in what forward saves for it: a short one, if any is."""
+    search, slip = _found_in("backward", facts, place, mismatch, short=True)
+    saving = [role for role in _SAVING if search.saves_in(role)]
+    for role, short in [*((role, True) for role in saving), ("backward", False), *((role, False) for role in saving)]:
+        if slip is not None or is_cut():
+            break
+        search, slip = _found_in(role, facts, place, mismatch, short=short)
+    return search, slip
+
+
+def _found_in(
+    role: str, facts: Facts, place: int, mismatch: Mismatch | None, *, short: bool
+) -> tuple[SlipSearch, Slip | None]:
+    """The search, and the slip that it found; None if values cannot be read, as on the meta device.
 
     Long inputs are searched in the part around the mistake, if it shows there, and a slip is proven at the whole.
     """
-    part = _in_part(facts, place, mismatch)
+    part = _in_part(role, facts, place, mismatch)
     if part is not None:
-        slip = _slip_for(part, place)
+        slip = _slip_for(part, place, short=short)
         if slip is not None or part.shows(place):
             return part, slip
-    whole: SlipSearch = facts.searches.setdefault(_KEY, SlipSearch(facts, None if part is None else _BRIEFLY))
-    return whole, _slip_for(whole, place)
+    key = _KEY.format(role)
+    if key not in facts.searches:
+        facts.searches[key] = SlipSearch(facts, None if part is None else _BRIEFLY, role=role)
+    whole: SlipSearch = facts.searches[key]
+    return whole, _slip_for(whole, place, short=short)
 
 
-def _in_part(facts: Facts, place: int, mismatch: Mismatch | None) -> SlipSearch | None:
-    if _PART not in facts.searches:
+def _in_part(role: str, facts: Facts, place: int, mismatch: Mismatch | None) -> SlipSearch | None:
+    key = _PART.format(role)
+    if key not in facts.searches:
         short = shortened(facts, place, mismatch)
-        facts.searches[_PART] = None if short is None else SlipSearch(short, whole=facts)
-    part: SlipSearch | None = facts.searches[_PART]
+        facts.searches[key] = None if short is None else SlipSearch(short, whole=facts, role=role)
+    part: SlipSearch | None = facts.searches[key]
     return part
 
 
-def _slip_for(search: SlipSearch, place: int) -> Slip | None:
+def _slip_for(search: SlipSearch, place: int, *, short: bool) -> Slip | None:
     try:
-        return search.slip_for(place)
+        return search.slip_for(place, short=short)
     except OverrunError:
         raise
     except UserCodeError:

@@ -5,8 +5,10 @@ and compared with slopes at other inputs, which the search has not used; it is n
 """
 
 import ast
+import itertools
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import CodeType, FunctionType
 from typing import Any, final
 
@@ -30,7 +32,7 @@ from gradcli.diagnosis.slips.trial import PROOFS, Trial
 from gradcli.diagnosis.table import Gradient
 from gradcli.edits.draft import Draft, draft_for
 from gradcli.edits.expressions import expressions_of
-from gradcli.edits.flow import relevant
+from gradcli.edits.flow import relevant, saved_alone
 from gradcli.frozen import dataclass
 from gradcli.watchdog.case import watched
 
@@ -51,14 +53,23 @@ _Codes = Mapping[FunctionType, CodeType]
 class SlipSearch:
     """The slips of one backward at the inputs of some facts."""
 
-    def __init__(self, facts: Facts, seconds: float | None = None, *, whole: Facts | None = None) -> None:
-        """Search for at most `seconds`; a slip must be right at the `whole` as well, if `facts` are of a part."""
+    def __init__(
+        self, facts: Facts, seconds: float | None = None, *, whole: Facts | None = None, role: str = "backward"
+    ) -> None:
+        """Search for at most `seconds`; a slip must be right at the `whole` as well, if `facts` are of a part.
+
+        `role` is that of the function to edit: backward, or one that saves values for it (`forward`, `setup_context`).
+        Edits of the latter must leave forward's outputs as they are.
+        """
         self._facts, self._whole = facts, whole
         self._seconds = _SECONDS if seconds is None else seconds
         self._anew: Facts | None = None
         self._framework: Any = getattr(facts.subject, "framework", None)
         self._draft = None if self._framework is None else draft_for(facts.subject.info)
+        if self._draft is not None and role != "backward":
+            self._draft = replace(self._draft, role=role) if self._draft.has(role) else None
         self._proven: dict[int, Slip | None] = {}
+        self._refuted: set[int] = set()
         self._others: list[Facts] | None = None
         self._cotangents: set[str] = set()
         self._tried: _Prepared | None = None
@@ -71,6 +82,11 @@ class SlipSearch:
         """The file that contains backward."""
         return self._draft
 
+    def saves_in(self, role: str) -> bool:
+        """Whether a function in the file of backward computes values that it only saves for backward."""
+        draft = self._draft
+        return draft is not None and draft.has(role) and bool(saved_alone(draft.part(role).node))
+
     @property
     def cotangents(self) -> set[str]:
         """The names of the output gradients in backward."""
@@ -80,8 +96,10 @@ class SlipSearch:
         """Whether the search has seen that the gradient of the active input number `place` is wrong at its inputs."""
         return self._tried is not None and place in self._tried.trial.wrong
 
-    def slip_for(self, place: int) -> Slip | None:
+    def slip_for(self, place: int, *, short: bool = False) -> Slip | None:
         """The shortest slip that is proven to make the gradient of the active input number `place` right.
+
+        With `short`, only the likeliest edits are tried, such as another operator, name or function.
 
         None if forward's derivative is zero: many edits make a gradient vanish, and a surrogate gradient is no mistake.
         """
@@ -91,10 +109,10 @@ class SlipSearch:
             with watched() as watchdog, np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 with watchdog.during("naming", optional=True, searching=True, share=self._seconds):
-                    self._search(self._draft, place)
-        return self._proven.setdefault(place, None)
+                    self._search(self._draft, place, 1 if short else None)
+        return self._proven.get(place) if short else self._proven.setdefault(place, None)
 
-    def _search(self, draft: Draft, place: int) -> None:
+    def _search(self, draft: Draft, place: int, stages: int | None) -> None:
         tried = self._tried = self._tried or self._prepared(draft)
         if tried is None or place not in tried.trial.wrong:
             return
@@ -102,8 +120,8 @@ class SlipSearch:
         expressions = _expressions(draft, position, len(self._facts.subject.arguments))
         last = set(sorted(expressions, key=_position)[-_PLACES:])
         numbers = [n for n, p in enumerate(tried.places) if p in last]
-        for stage in tried.trial.stages(numbers):
-            found = [s for s in stage if place in s.fixes]
+        for stage in itertools.islice(tried.trial.stages(numbers), stages):
+            found = [s for s in stage if place in s.fixes and id(s) not in self._refuted]
             found.sort(key=lambda s: s.cost - _SHARED * len(s.fixes & tried.trial.wrong))
             for slip in found[:PROOFS]:
                 settled = tried.conditions.are_settled_by
@@ -111,13 +129,14 @@ class SlipSearch:
                     for fixed in slip.fixes & tried.trial.wrong:
                         self._proven.setdefault(fixed, slip)
                     return
+                self._refuted.add(id(slip))
 
     def _prepared(self, draft: Draft) -> "_Prepared | None":
         """Backward with hooks, run once; None if the run shows nothing."""
         hooks, ahead = Hooks(), Hooks()
         subject = self._facts.subject
         wanted = [_expressions(draft, position, len(subject.arguments)) for position in subject.active]
-        places = places_in(draft.backward.node, set().union(*wanted))
+        places = places_in(draft.edited.node, set().union(*wanted))
         codes = _codes(draft, places, hooks, ahead)
         if codes is None:
             return None
@@ -130,7 +149,7 @@ class SlipSearch:
         if trial.present is None:
             return None
         conditions = Conditions(draft, lambda: self._run_everywhere(benches), self._framework)
-        return _Prepared(trial, places, codes, hooks, ahead, conditions)
+        return _Prepared(trial, places, codes, hooks, ahead, conditions, edits_forward=draft.role != "backward")
 
     def _run_everywhere(self, benches: Sequence[Bench]) -> None:
         """Run backward at the benches and at the other inputs."""
@@ -140,14 +159,14 @@ class SlipSearch:
     def _benches(self, hooks: Hooks, ahead: Hooks, draft: Draft) -> tuple[Bench, ...]:
         """One bench, or several points if the smallest input has too few entries for enough equations."""
         subject = self._facts.subject
-        forward = ahead if draft.has("forward") else None
+        forward = ahead if draft.role == "backward" and draft.has("forward") else None
         found = [Bench(self._here, hooks, 1)]
         fewest = min((subject.domain.blocks[p].entries for p in range(len(subject.active))), default=0)
         for other in self._elsewhere() if fewest < _ENOUGH else ():
             if len(found) * fewest < _ENOUGH + 1:
                 found.append(Bench(other, hooks, 1))
         for bench in found:
-            bench.record(forward)
+            bench.record(forward, calls_forward=draft.role != "backward")
         return tuple(found)
 
     @property
@@ -172,22 +191,35 @@ class SlipSearch:
         if edited is None and not slip.borrowed:
             return False
         whole = [(self._here, True), *((facts, False) for facts in self._elsewhere())]
-        confirmed = 0
+        known = self._with_values([facts for facts, _ in whole], draft)
         with running(tried.codes if edited is None else edited):
-            for facts, here in whole:
-                rows = _corrected_rows(slip, edited, tried, facts)
-                if _untracked(rows[0], facts) != _untracked(self._before(facts, tried)[0], facts):
-                    return False
-                if self._is_reshaped(slip, facts, rows, tried):
-                    return False
-                judgements = [_judged(facts, place, rows) for place in slip.fixes]
-                if False in judgements or (here and True not in judgements):
-                    return False
-                confirmed += True in judgements
-            if confirmed < 2 and len(whole) > 1:
+            if not all(facts.keeps_value() for facts in known) or not self._is_right(slip, edited, tried, whole):
                 return False
             further = (self._is_disproved(slip, edited, tried, *each) for each in self._further())
             return not any(further) and not any(self._is_lost(slip, edited, tried, f) for f in self._zeros())
+
+    def _is_right(
+        self, slip: Slip, edited: _Codes | None, tried: "_Prepared", whole: Sequence[tuple[Facts, bool]]
+    ) -> bool:
+        """Whether the corrected gradients are right here, and at one other set of inputs at least."""
+        confirmed = 0
+        for facts, here in whole:
+            rows = _corrected_rows(slip, edited, tried, facts)
+            if _untracked(rows[0], facts) != _untracked(self._before(facts, tried)[0], facts):
+                return False
+            if self._is_reshaped(slip, facts, rows, tried):
+                return False
+            judgements = [_judged(facts, place, rows) for place in slip.fixes]
+            if False in judgements or (here and True not in judgements):
+                return False
+            confirmed += True in judgements
+        return confirmed >= 2 or len(whole) == 1
+
+    def _with_values(self, facts: Sequence[Facts], draft: Draft) -> list[Facts]:
+        """All inputs at which an edit is tried, with forward's values there; none if it cannot change forward."""
+        if draft.role == "backward":
+            return []
+        return [f for f in (*facts, *(far for far, _ in self._further()), *self._zeros()) if f.value.size]
 
     def _is_reshaped(self, slip: Slip, facts: Facts, rows: Sequence[Sequence[Gradient]], tried: "_Prepared") -> bool:
         """Whether a corrected gradient no longer has its input's shape: some frameworks sum it down, JAX does not."""
@@ -267,6 +299,7 @@ class _Prepared:
     hooks: Hooks
     ahead: Hooks
     conditions: Conditions
+    edits_forward: bool
 
 
 class _putting:  # noqa: N801 - used as a function
@@ -291,6 +324,8 @@ class _putting:  # noqa: N801 - used as a function
 
 def _corrected_rows(slip: Slip, edited: _Codes | None, tried: _Prepared, facts: Facts) -> Sequence[Sequence[Gradient]]:
     """What backward returns with a slip corrected, for each cotangent; `edited` code, if any, runs already."""
+    if tried.edits_forward:
+        facts.returned_for(facts.cotangents[1])  # the call of forward that may be left from before the edit
     with _putting(slip, tried.hooks, tried.ahead if edited is None else None, facts):
         return [facts.returned_for(cotangent) for cotangent in facts.cotangents]
 
@@ -335,19 +370,19 @@ def _position(node: ast.expr) -> tuple[int, int, int, int]:
 
 
 def _expressions(draft: Draft, position: int, count: int) -> set[ast.expr]:
-    node = draft.backward.node
+    node = draft.edited.node
     body: list[ast.stmt] = [ast.Return(value=node.body)] if isinstance(node, ast.Lambda) else node.body
     found = [n for n in expressions_of(body, draft.tree) if not steers(n, draft)]
-    only = relevant(node, (position,), count)
+    only = relevant(node, (position,), count) if draft.role == "backward" else saved_alone(node)
     return {n for n in found if only is None or n in only}
 
 
 def _codes(draft: Draft, places: Sequence[ast.expr], hooks: Hooks, ahead: Hooks) -> dict[FunctionType, CodeType] | None:
-    backward = hooked(draft.backward.node, draft.backward.function, places, hooks)
+    backward = hooked(draft.edited.node, draft.edited.function, places, hooks)
     if backward is None:
         return None
-    codes = {draft.backward.function: backward}
-    if draft.has("forward"):
+    codes = {draft.edited.function: backward}
+    if draft.role == "backward" and draft.has("forward"):
         forward = draft.part("forward")
         code = hooked(forward.node, forward.function, (), ahead)
         if code is not None:

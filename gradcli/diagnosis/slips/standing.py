@@ -9,7 +9,7 @@ from gradcli.edits.flow import names_in
 def steers(node: ast.AST, draft: Draft) -> bool:
     """Whether an expression may decide how often a loop runs: edits of it may not end."""
     above: ast.AST | None = node
-    while above is not None and above is not draft.backward.node:
+    while above is not None and above is not draft.edited.node:
         over = draft.tree.parent(above)
         if isinstance(over, ast.While):
             return above is over.test or bool(names_in(over.test) & names_in(above))

@@ -34,7 +34,7 @@ from gradcli.edits.expressions import (
 from gradcli.edits.flow import carrying, names_in
 from gradcli.edits.idiom import Idiom, idiom_of
 from gradcli.edits.products import symmetrised, turned
-from gradcli.edits.regrouping import deconvolved, interleaved, inverted, reordered, solved, with_signs
+from gradcli.edits.regrouping import as_elsewhere, deconvolved, interleaved, inverted, reordered, solved, with_signs
 from gradcli.edits.scope import Scope, scope_of
 from gradcli.edits.statements import rearranged, sliced, summed_up, unpacked
 from gradcli.errors import OverrunError
@@ -91,7 +91,7 @@ class Trial:
         self.wrong = frozenset(int(n) for n in np.flatnonzero(~np.all(rights, axis=0))) if rights else frozenset()
         self.cotangents = {a.text.split("[")[0] for a in self._scope(next(iter(benches[0].seen))).cotangents}
         """What backward calls the gradients of the outputs."""
-        self._carried = carrying(draft.backward.node, self.cotangents) | self.cotangents
+        self._carried = carrying(draft.edited.node, self.cotangents) | self.cotangents
 
     def stages(self, numbers: Sequence[int]) -> Iterator[list[Slip]]:
         """The slips at the places of these numbers, stage by stage, the likelier first."""
@@ -122,7 +122,9 @@ class Trial:
 
     def _statements(self, _number: int) -> Iterator[Slip]:
         """Statements changed: what is unpacked, a range of an index, an addition."""
-        node = self._draft.backward.node
+        if self._draft.role != "backward":
+            return  # other statements of forward change its outputs
+        node = self._draft.edited.node
         scope = self._scope(next(iter(self._benches[0].seen)))
         parameters = len(self._benches[0].facts.subject.arguments)
         returned = rearranged(node, parameters, scope)
@@ -143,8 +145,9 @@ class Trial:
         names = self._benches[0].seen[place][0][1]
         key = tuple((name, id(value)) for name, value in names.items())
         if key not in self._scopes:
-            node = self._draft.backward.node
-            self._scopes[key] = scope_of(names, node, self._framework.is_tensor, framework=self._framework.name)
+            node = self._draft.edited.node
+            own, role = self._framework, self._draft.role
+            self._scopes[key] = scope_of(names, node, own.is_tensor, framework=own.name, role=role)
         return self._scopes[key]
 
     def _edits(self, number: int) -> Iterator[Slip]:
@@ -155,6 +158,7 @@ class Trial:
             value = self._benches[0].seen[number][0][0]
             is_tensor = self._framework.is_tensor(value)
             rank = len(value.shape) if is_tensor else 0
+            saves = self._draft.role != "backward"
             by_one = is_tensor and not names_in(node) & self._carried and self._may_be_off_by_one(node)
             others = (
                 turned(node, self._idiom),
@@ -166,6 +170,7 @@ class Trial:
                 interleaved(node),
                 deconvolved(node),
                 shifted(node, [(0.9, ast.Constant(value=1))] if by_one else []),
+                as_elsewhere(node, self._draft.tree.parent(node), self._draft.edited.node) if saves else (),
             )
             yield from self._tried(number, (*candidates, *itertools.chain(*others)))
 
@@ -184,7 +189,7 @@ class Trial:
         value = self._benches[0].seen.get(number, [(None, {})])[0][0]
         if self._framework.is_tensor(value):
             found = []
-            if not decides(node, self._draft.backward.node, self._draft.tree):
+            if not decides(node, self._draft.edited.node, self._draft.tree):
                 found = [*wraps(node, self._idiom, len(value.shape), is_complex=False), *of_function(node, self._idiom)]
                 found += solved(node, self._idiom)
             if not is_scaled_above(self._draft, node):
@@ -299,19 +304,22 @@ class Trial:
         influence = self._influences[number] = self._influence(number)
         if influence is None or influence.inputs - self.wrong or not influence.can_fix:
             return None
-        node, beside = self._draft.backward.node, list(self._benches[0].beside)
+        part, beside = self._draft.edited, list(self._benches[0].beside)
+        known = self._computed(number)
         return Place(
             number=number,
             node=self._places[number],
             influence=influence,
-            names=names_at(number, self._benches, node, self._framework, self._idiom, beside, self._computed(number)),
+            names=names_at(
+                number, self._benches, part.node, self._framework, self._idiom, beside, known, self._draft.role
+            ),
             carries=bool(names_in(self._places[number]) & self._carried),
             inner=is_scaled_above(self._draft, self._places[number]),
         )
 
     def _computed(self, number: int) -> list[tuple[ast.expr, list[Any]]]:
         """Expressions of forward and backward that give one tensor at a place, with the value at each bench."""
-        functions = [p.node for p in self._draft.parts if p.role in ("backward", "forward")]
+        functions = [p.node for p in self._draft.parts if p.role in (self._draft.role, "forward")]
         nodes = expressions_known(functions, self._carried)
         codes = [(node, code) for node in nodes if (code := _code_of(node)) is not None]
         values = self._values(number, [code for _, code in codes])

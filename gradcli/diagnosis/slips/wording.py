@@ -55,7 +55,7 @@ def kind_of(slip: Slip, draft: Draft, cotangents: set[str], *, in_part: bool) ->
 
     `in_part` says that the gradient is wrong in some entries and right in others.
     """
-    if isinstance(slip.old, ast.Compare) or _combines_masks(slip.old) or _inverts(slip.new):
+    if isinstance(slip.old, ast.Compare) or _combines_masks(slip.old) or _inverts(slip.new) or _chooses(slip):
         return FindingKind.WRONG_ENTRIES
     if isinstance(slip.old, ast.Slice) or (_is_index(slip.old, draft) and not _is_of_shape(slip.old, draft)):
         return FindingKind.WRONG_SHIFT
@@ -80,7 +80,7 @@ def _kind_of_expression(slip: Slip, draft: Draft, cotangents: set[str], *, in_pa
         return FindingKind.WRONG_FACTOR
     if slip.role is Role.OTHER and (_is_term(slip.old, draft) or _adds_number(slip, draft)):
         return FindingKind.MISSING_TERM
-    carried = carrying(draft.backward.node, cotangents) | cotangents
+    carried = carrying(draft.edited.node, cotangents) | cotangents
     return _by_place(slip, draft, carried)
 
 
@@ -89,7 +89,7 @@ def _are_transposes(slip: Slip, draft: Draft) -> bool:
     if not isinstance(slip.old, ast.Name) or not isinstance(slip.new, ast.Name):
         return False
     names = {slip.old.id, slip.new.id}
-    assigned = [n for n in ast.walk(draft.backward.node) if isinstance(n, ast.Assign)]
+    assigned = [n for n in ast.walk(draft.edited.node) if isinstance(n, ast.Assign)]
     turned = [n for n in assigned if _calls(n.value) and _calls(n.value) <= {*_TURNS}]
     return any(names_in(n.value) | names_in(n.targets[0]) == names for n in turned)
 
@@ -129,6 +129,11 @@ def _combines_masks(node: ast.AST) -> bool:
 def _inverts(node: object) -> bool:
     """Whether an expression is the opposite of a mask."""
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert)
+
+
+def _chooses(slip: Slip) -> bool:
+    """Whether the edit changes which entries a function picks."""
+    return bool((_calls(slip.old) ^ _calls(slip.new)) & {"argmax", "argmin"})
 
 
 def _exchanges_sign(slip: Slip) -> bool:
