@@ -136,10 +136,17 @@ def header(request: pytest.FixtureRequest) -> str:
     return HEADER.format(framework=request.param)
 
 
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time for the search on a machine under load."""
+    monkeypatch.setattr("gradcli.watchdog.case.OPTIONAL_SECONDS", 3600.0)
+    monkeypatch.setattr("gradcli.diagnosis.slips.search._SECONDS", 1800.0)
+
+
 def checked(path: Path, text: str, name: str) -> CheckResult:
     """The result for a target in a file."""
     path.write_text(text)
-    return gradcli.check(f"{path}:{name}", order=1, budget=60.0).cases[0]
+    return gradcli.check(f"{path}:{name}", order=1).cases[0]
 
 
 def line_of(text: str) -> int:

@@ -5,10 +5,13 @@ import pytest
 
 from gradcli import engine as torch
 from gradcli.diagnosis.facts import Facts
-from gradcli.diagnosis.slips.naming import correction_for
+from gradcli.diagnosis.slips.naming import with_correction
 from gradcli.diagnosis.slips.shortened import shortened
-from gradcli.results import Mismatch
+from gradcli.findings import FindingKind
+from gradcli.results import Finding, Mismatch
 from tests.programs.planted import ENGINE, function, subject_of
+
+WRONG = Finding(kind=FindingKind.WRONG_GRADIENT, message="", input="x")
 
 
 def mismatch_at(column, point, place=0):
@@ -111,7 +114,7 @@ def test_a_slip_at_long_inputs_is_corrected_in_few_long_runs(name, monkeypatch):
         return own(self, cotangent)
 
     monkeypatch.setattr(Facts, name, counted)
-    text = correction_for(facts, 0, None)
+    text = with_correction(WRONG, facts, 0).corrected
     assert text is not None
     assert "2 * " in text or "* 2" in text or "x + x" in text
     assert sizes.count(20_000) < 10 < len(sizes) - sizes.count(20_000)
@@ -122,6 +125,6 @@ def test_a_mistake_that_only_long_inputs_show_is_searched_for_there(monkeypatch)
     monkeypatch.setattr("gradcli.watchdog.case.OPTIONAL_SECONDS", 3600.0)
     monkeypatch.setattr("gradcli.diagnosis.slips.search._SECONDS", 1800.0)
     facts = Facts(bound(HalvedIfLong, 20_000), 0)
-    correction_for(facts, 0, None)
+    with_correction(WRONG, facts, 0)
     assert not facts.searches["expressions of backward, at smaller inputs"].shows(0)
     assert facts.searches["expressions of backward"].shows(0)
