@@ -1,6 +1,7 @@
 """One case from its target to its result."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from gradcli.cases import Argument, InputsFrom, InputSpec
 from gradcli.checks.battery import Part, run_battery
 from gradcli.checks.given_precision import right_as_given
 from gradcli.diagnosis.code.lints import source_lints
-from gradcli.errors import InputsNotFoundError, LostDeviceError, UserCodeError, is_interrupt, presentable
+from gradcli.errors import InputsNotFoundError, LostDeviceError, OverrunError, UserCodeError, is_interrupt, presentable
 from gradcli.figures import Figures
 from gradcli.results import CheckResult, Evidence, Stage, judge
 from gradcli.runner.arguments.buffers import as_supplied, with_buffers
@@ -235,8 +236,10 @@ def _draw(ready: Prepared, subject: Subject, evidence: tuple[Evidence, ...], see
     """Measure what a report shows in addition to the verdict."""
     from gradcli.runner.outcome.details import drawn
 
-    with watched() as dog, ready.backend.session(), dog.during("figures", optional=True, share=FIGURES_SECONDS):
-        trail.figures = drawn(ready, subject, evidence, seed=seed, before=trail.figures)
+    with watched() as dog:
+        during = dog.during("figures", optional=True, share=FIGURES_SECONDS)
+        with ready.backend.session(), suppress(OverrunError), during:
+            trail.figures = drawn(ready, subject, evidence, seed=seed, before=trail.figures)
 
 
 def _explained(

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from gradcli.backends.base import Subject
 from gradcli.cases import Argument, InputsFrom
 from gradcli.diagnosis.code.excerpt import excerpt_for
 from gradcli.diagnosis.naming import name_findings
+from gradcli.errors import OverrunError
 from gradcli.inputs.shrinking import as_code
 from gradcli.results import CheckResult, Evidence, Finding
 from gradcli.runner.outcome.convergence import unconverged_note
@@ -58,7 +60,9 @@ def explained(
     result = replace(result, excerpt=excerpt_for(findings[0]), notes=notes)
     if case.spec.expect.verdict != "passed" or not case.settings.shrink:
         return result
-    with watchdog.during("shrinking", optional=True, share=SHRINKING_SECONDS):
+    arguments, excuse = tuple(subject.arguments), None
+    # Without time the failure stands, at the inputs that showed it.
+    with suppress(OverrunError), watchdog.during("shrinking", optional=True, share=SHRINKING_SECONDS):
         arguments = smallest_failing(subject, findings[0], evidence, case.settings, seed=case.seed)
         excuse = None if watchdog.is_slow else ordered_note(result, case, subject, findings[0], evidence)
         if excuse is None and is_inferred and not watchdog.is_slow:
