@@ -29,6 +29,7 @@ from gradcli.backends.jax.rules import (
     backward_of,
     fixed_positions,
     is_vjp,
+    require_definition,
     rule_from,
     rule_is_defined,
     rule_of,
@@ -269,13 +270,8 @@ class JaxBackend(TracedBackend):
     def describe(self, target: object) -> TargetInfo:
         """Parameters of the function, and its own source and that of its backward rule."""
         rule = rule_of(target)
-        if rule is not None and not rule_is_defined(rule):
-            define = "defvjp(fwd, bwd)" if is_vjp(rule) else "defjvp(rule)"
-            kind = type(rule).__name__
-            raise TargetError(
-                f"{_name(target)} is a {kind} function without a rule, so there is nothing to check: call "
-                f"{define} on it"
-            )
+        if rule is not None:
+            require_definition(rule, _name(target))
         primal: Any = target if rule is None else rule.fun
         if not callable(primal):
             raise TargetError(f"expected a function of jax arrays, got {type(primal).__name__}")

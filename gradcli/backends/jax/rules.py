@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.backends.arrays.transforms import Rule
+from gradcli.errors import TargetError
 
 _RULES = ("custom_vjp", "custom_jvp")
 
@@ -28,6 +29,16 @@ def is_vjp(rule: Any) -> bool:
 def rule_is_defined(rule: Any) -> bool:
     """Whether defvjp or defjvp was called on it."""
     return (rule.bwd if is_vjp(rule) else rule.jvp) is not None
+
+
+def require_definition(rule: Any, name: str) -> None:
+    """Raise TargetError if the function called `name` has no rule yet."""
+    if not rule_is_defined(rule):
+        define = "defvjp(fwd, bwd)" if is_vjp(rule) else "defjvp(rule)"
+        raise TargetError(
+            f"{name} is a {type(rule).__name__} function without a rule, so there is nothing to check: call {define} "
+            "on it"
+        )
 
 
 def rules_of(rule: Any | None) -> tuple[Callable[..., Any] | None, ...]:
