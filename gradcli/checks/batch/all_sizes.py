@@ -12,10 +12,12 @@ from gradcli.backends.base import Subject
 from gradcli.backends.tensor.call_records import CallResult
 from gradcli.cases import Argument
 from gradcli.checks.base import Situation
+from gradcli.checks.batch.fixed import fixed_sizes_of, hints_of
 from gradcli.checks.batch.resizing import Arguments, Resized, call_at, is_held, seems_wrong, tells_size
 from gradcli.checks.other_points.points import bounds_of, is_drawn
 from gradcli.checks.seeding import all_finite
 from gradcli.errors import UserCodeError
+from gradcli.inputs.hints.fixed_sizes import with_composed
 
 _LONGER = (1, 2)
 """Added to every size: one number makes odd sizes even, the other leaves them odd, as rules with pairs of intervals and
@@ -29,12 +31,16 @@ def calls_at_other_sizes(situation: Situation, *, few: bool = False) -> Iterator
 
     Sizes that forward or backward refuses are skipped: nobody gets a wrong gradient there. Nothing is tried if an input
     holds indices, labels or a mask, or is a structured matrix, or if a size is also a number among the arguments.
+    Sizes that are fixed by documentation or in the source stay.
     """
     subject = situation.subject
     tensors = [a for a in subject.arguments if a.is_tensor]
     if any(is_held(subject, a) or not _may_be_resized(a) for a in tensors):
         return
-    for sizes in [*_other_sizes(tensors)][-1:] if few else _other_sizes(tensors):
+    fixed, hints = fixed_sizes_of(situation), hints_of(situation)
+    shapes = {a.name: a.shape for a in tensors}
+    chosen = [*_other_sizes(tensors, fixed)][-1:] if few else _other_sizes(tensors, fixed)
+    for sizes in filter(None, (with_composed(hints, shapes, each) for each in chosen)):
         if any(tells_size(a, size) for a in subject.arguments for size in sizes):
             continue
         call = call_at(situation, _resized(subject, sizes), partial(_accepts, subject))
@@ -73,14 +79,14 @@ def _accepts(subject: Subject, result: CallResult) -> bool:
     return same and all_finite(result.outputs)
 
 
-def _other_sizes(tensors: list[Argument]) -> Iterator[Mapping[int, int]]:
-    """For each set of other sizes: the new size for every old one."""
+def _other_sizes(tensors: list[Argument], fixed: frozenset[int]) -> Iterator[Mapping[int, int]]:
+    """For each set of other sizes: the new size for every old one that is not `fixed`."""
     matrices = [a.shape[-2:] for a in tensors if a.requires_grad and len(a.shape) > 1]
-    unequal = next((s for s in matrices if s[0] != s[1] and min(s) > 1), None)
+    unequal = next((s for s in matrices if s[0] != s[1] and min(s) > 1 and fixed.isdisjoint(s)), None)
     if unequal is not None:
         rows, columns = unequal
         yield {rows: columns, columns: rows}
-    every = {size for a in tensors for size in a.shape if size > 1}
+    every = {size for a in tensors for size in a.shape if size > 1} - fixed
     for more in _LONGER if every else ():
         yield {size: size + more for size in every}
 

@@ -14,6 +14,7 @@ from gradcli.backends.tensor.call_records import CallResult, Values
 from gradcli.backends.torch.interpreter import contained_kernels
 from gradcli.cases import Argument
 from gradcli.checks.base import Situation, relative_gap
+from gradcli.checks.batch.fixed import fixed_sizes_of
 from gradcli.checks.batch.rows import entries_make_statistics, entries_stand_alone
 from gradcli.checks.seeding import all_finite, paired, signed, signed_cotangents
 from gradcli.errors import UserCodeError
@@ -119,7 +120,8 @@ def batches(situation: Situation) -> tuple[Batch, ...]:
     """The leading axis of the first active input, and that of the outputs, if these are batch axes.
 
     A size that also occurs elsewhere in the inputs, or as a number among the arguments, may mean something else, and so
-    may 1: such an axis is not taken for a batch. With sparse inputs no axis is.
+    may 1 and a size that documentation or the source fixes: such an axis is not taken for a batch. With sparse inputs
+    no axis is.
     """
     with contained_kernels():
         found: tuple[Batch, ...] = situation.once("batches", lambda: tuple(_batches(situation)))
@@ -132,7 +134,7 @@ def _batches(situation: Situation) -> Iterator[Batch]:
     outputs = [subject.first_call.outputs[n] for n in subject.output_numbers]
     leading = next((o.shape[0] for o in outputs if o.ndim), None)
     owners = [*[a for a in tensors if a.requires_grad][:1], *[a for a in tensors if a.shape[0] == leading][:1]]
-    inner = {size for a in tensors for size in a.shape[1:]}
+    inner = {size for a in tensors for size in a.shape[1:]} | fixed_sizes_of(situation)
     for size, name in {a.shape[0]: a.name for a in owners}.items():
         batch = Batch(size=size, name=name)
         clear = size > 1 and size not in inner and not any(tells_size(a, size) for a in subject.arguments)

@@ -1,0 +1,19 @@
+"""The sizes of a Function's inputs that stay where others are tried."""
+
+from gradcli.checks.base import Situation
+from gradcli.inputs.hints.fixed_sizes import fixed_sizes
+from gradcli.inputs.hints.source_hints import SourceHints, read_hints
+
+
+def hints_of(situation: Situation) -> SourceHints:
+    """What source and documentation say of the arguments, read once."""
+    subject = situation.subject
+    found: SourceHints = situation.once("hints", lambda: read_hints(subject.info, [a.name for a in subject.arguments]))
+    return found
+
+
+def fixed_sizes_of(situation: Situation) -> frozenset[int]:
+    """The sizes of axes that documentation or the source fixes, such as the 3 of `points: (N, 3)`."""
+    shapes = {a.name: a.shape for a in situation.subject.arguments if a.is_tensor}
+    found: frozenset[int] = situation.once("fixed sizes", lambda: fixed_sizes(hints_of(situation), shapes))
+    return found
