@@ -166,13 +166,15 @@ def _agrees(axis: Axis, size: int, sizes: dict[str, int]) -> bool:
 def is_degenerate(guess: Guess, excepted: Collection[int] = ()) -> bool:
     """Whether a tensor has an axis of one entry, or the first one, which tends to be the input itself, no axis.
 
-    Those `excepted` are not looked at.
+    Those `excepted` may have such axes, or none.
     """
-    free = [slot for slot, choice in enumerate(guess.skeleton) if choice.is_free and slot not in excepted]
-    if any(1 in guess.shapes[slot] for slot in free):
+    free = [slot for slot, choice in enumerate(guess.skeleton) if choice.is_free]
+    if any(1 in guess.shapes[slot] for slot in free if slot not in excepted):
         return True
     floats = [slot for slot in free if guess.skeleton[slot].kind in _FLOATS]
-    return bool(floats) and (not guess.shapes[floats[0]] or all(not guess.shapes[slot] for slot in floats))
+    if not floats or floats[0] in excepted:
+        return False
+    return not guess.shapes[floats[0]] or all(not guess.shapes[slot] for slot in floats)
 
 
 def elementwise_weights(guess: Guess, slots: Sequence[Slot]) -> list[int]:
