@@ -5,12 +5,14 @@ import inspect
 import math
 import re
 import textwrap
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors, is_layers_parameter, names_tensors
+from gradcli.inputs.hints.conjugates import conjugates_arguments, conjugates_reals, surroundings
 from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes
 from gradcli.inputs.hints.documented_values import Documented, documented_values
 from gradcli.inputs.hints.entries_read import entries_read
@@ -28,9 +30,6 @@ _MASKING = r"(?:where|masked_fill\w*|masked_select)\(\s*~?{0}\b|~{0}\b|\b{0}\.bo
 _CONVERTED = r"(?<![\w.]){0}\.(?:to|type_as|astype)\(\s*(?!{0}\b)(\w+)(?:\.dtype)?\s*[,)]"
 _CONJUGATES = r"(?:\b(?!self\b|cls\b)[a-z_]\w*|[\])])\.conj(?:ugate)?\(|(?<![\w.])conj\("
 _COMPLEX = rf"{_CONJUGATES}|complex|\.imag\b|\.real\b|\.polar\(|\.angle\("
-_CONJUGATED = r"\b{0}\.(?:conj|imag\b)|\b(?:conj|conjugate|imag|view_as_real)\(\s*{0}\b"
-_ADJOINT = rf"{_CONJUGATES}|(?:\b(?!ctx\b|self\b)\w+|[\])])\.m?H\b|\.adjoint\("
-"""What conjugates. `ctx.H` is the height of an image; `quat_conj` and `Quaternion.conj` are of quaternions."""
 _REDUCED = r"\.(?:sum|mean|var|std|amax|norm)\((?:dim=|axis=)?[(\[]([\d, ]+)[)\]]"
 _SAVES = "save_for_backward"
 _NUMBERS = {"Number": "float", "Real": "float", "Integral": "int", "Complex": "complex"}
@@ -259,8 +258,9 @@ class SourceHints:
 
     @property
     def minds_complex(self) -> bool:
-        """Whether backward conjugates, or forward an argument, so that complex inputs are part of the contract."""
-        return self.conjugated or re.search(_ADJOINT, self.backward) is not None
+        """Whether backward conjugates what is real at real inputs, or forward an argument: these may be complex."""
+        tree = None if self.conjugated else parsed_text(self.backward)
+        return self.conjugated or (tree is not None and conjugates_reals(parsed_text(self.forward), tree, self.names))
 
     def _bonus(self, name: str, patterns: tuple[str, ...]) -> float:
         escaped = re.escape(name)
@@ -337,6 +337,8 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         names, own, info.documentation, only=needed[0] if len(needed) == 1 else None, shapes=shapes
     )
     gradients = _gradients(text, len(names))
+    used = ChainMap(*map(surroundings, (info.forward, None if info.inner else info.backward)))
+    tree = parsed_text(own)
     numbers = [
         n for n, grad in zip(names, gradients, strict=True) if values.types.get(n) == "scalar" and grad is not False
     ]
@@ -344,9 +346,9 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         forward=own,
         backward=text,
         gradients=gradients,
-        conjugated=any(re.search(_CONJUGATED.format(re.escape(name)), own) for name in names),
+        conjugated=tree is not None and conjugates_arguments(tree, names, used),
         sums=sums_of(parsed_text(text), names) if text else sums_of_named(parsed_text(own), names),
-        names=getattr(inspect.unwrap(info.forward), "__globals__", {}) if callable(info.forward) else {},
+        names=used,
         documented={**dict.fromkeys(numbers, ()), **entries_read(parsed_text(own), names), **values.shapes, **shapes},
         values=values,
         keys=random_keys(info, names, own, parsed),

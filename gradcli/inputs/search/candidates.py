@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
@@ -51,6 +51,8 @@ LOW_RANK_COST = 3.0
 """Of a rank too low for an axis that forward reads, as in x.shape[2]: as much as the strongest hint on a rank."""
 NO_KEY_COST = 6.0
 """Of anything else where a random key seems to be meant: more than all other hints together."""
+BEYOND_REAL = 0.3
+"""Of a complex tensor, more than of a real one of the same rank: real inputs that forward accepts come first."""
 INDEX_COST, MASK_COST, COMPLEX_COST, CONSTANT_COST, NUMBER_TENSOR_COST = 2.2, 2.6, 2.9, 2.4, 4.5
 
 
@@ -338,9 +340,15 @@ def _add_tensors(
         costs.put(
             cost + mask - hints.mask_bonus(name) + offset - bonuses.get(rank, 0.0), Choice(kind="mask", rank=rank)
         )
+    _add_complex(costs, bonuses, offset - hints.complex_bonus())
+
+
+def _add_complex(costs: _Costs, bonuses: Mapping[int, float], offset: float) -> None:
+    """Add complex tensors, each at a higher cost than the real one of its rank."""
     for rank in {2, 1, 3, *bonuses}:
         extra = (0.0 if rank == 2 else 0.3) - bonuses.get(rank, 0.0)
-        costs.put(COMPLEX_COST + extra - hints.complex_bonus() + offset, Choice(kind="complex", rank=rank))
+        real = costs.found.get(Choice(kind="float", rank=rank), 0.0)
+        costs.put(max(COMPLEX_COST + extra + offset, real + BEYOND_REAL), Choice(kind="complex", rank=rank))
 
 
 def _with_vectors(ranks: dict[int, float], name: str, names: Sequence[str]) -> dict[int, float]:

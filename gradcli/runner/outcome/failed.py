@@ -15,7 +15,7 @@ from gradcli.inputs.shrinking import as_code
 from gradcli.results import CheckResult, Evidence, Finding
 from gradcli.runner.outcome.convergence import unconverged_note
 from gradcli.runner.outcome.domains import ordered_note, positive_note, summed_note
-from gradcli.runner.outcome.notes import doubtful_shapes, not_in_findings, perhaps_without_gradient
+from gradcli.runner.outcome.notes import doubtful_shapes, not_in_findings, other_types, perhaps_without_gradient
 from gradcli.runner.outcome.reduce import smallest_failing
 from gradcli.runner.planning.plan import CheckCase
 from gradcli.runner.store.failures import failure_of, save
@@ -51,7 +51,11 @@ def explained(
         return result
     is_inferred = result.inputs_from == InputsFrom.INFERRED.value
     doubts = (
-        (*doubtful_shapes(result.inputs, findings), *perhaps_without_gradient(result.inputs, findings))
+        (
+            *other_types(result.inputs, subject.arguments),
+            *doubtful_shapes(result.inputs, findings),
+            *perhaps_without_gradient(result.inputs, findings),
+        )
         if is_inferred
         else ()
     )

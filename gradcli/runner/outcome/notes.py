@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gradcli.cases import InputSpec
+from gradcli.cases import Argument, InputSpec
 from gradcli.findings import FindingKind
 from gradcli.inputs.hints.argument_names import is_layers_parameter
 from gradcli.results import Evidence, Finding
@@ -41,6 +41,23 @@ def _standing_for(parts: Sequence[str]) -> str:
     if len(set(parts)) == 1:
         return largest
     return f"{largest} (likewise in {others} other sample{'s' * (others != 1)})"
+
+
+def other_types(specs: Sequence[InputSpec], arguments: Sequence[Argument]) -> tuple[str, ...]:
+    """A note with the flags of the arguments that failed, where some are complex that are real in the inputs shown."""
+    failed = {a.name: a for a in arguments if a.is_tensor and a.value.dtype.kind == "c"}
+    changed = {
+        spec.name: replace(spec, shape=failed[spec.name].shape, dtype=failed[spec.name].dtype_name)
+        for spec in specs
+        if spec.name in failed and spec.kind == "tensor" and not (spec.dtype or "").startswith("complex")
+    }
+    if not changed:
+        return ()
+    flags = " ".join(changed.get(spec.name, spec).as_flag() for spec in specs)
+    return (
+        f"the failure is that of complex inputs, {flags}: they are tried too, because the source conjugates an input, "
+        "or what is real for real inputs",
+    )
 
 
 def telling_notes(evidence: Sequence[Evidence]) -> tuple[str, ...]:

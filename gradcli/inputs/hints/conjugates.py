@@ -1,0 +1,208 @@
+"""Whether source conjugates what is real at real inputs, which makes sense only if the inputs may be complex.
+
+A convolution by Fourier transforms conjugates a spectrum, which is complex for real signals too: that says nothing of
+its inputs. Neither does a function of the user's that is called `conj`, such as that of quaternions.
+"""
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from types import CellType, ModuleType
+from typing import Any
+
+_CONJUGATING = frozenset(("conj", "conjugate", "conj_physical", "adjoint"))
+_FRAMEWORKS = frozenset(("torch", "jax", "numpy", "scipy", "gradcli"))
+_MAKE_COMPLEX = frozenset((
+    "fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "rfft2", "rfftn", "ihfft", "stft", "complex", "polar",
+    "view_as_complex", "eig", "eigvals", "complex64", "complex128", "cfloat", "cdouble",
+))  # fmt: skip
+_MAKE_REAL = frozenset((
+    "irfft", "irfft2", "irfftn", "hfft", "istft", "abs", "angle", "view_as_real", "real", "imag", "shape", "size",
+    "dtype", "device", "ndim",
+))  # fmt: skip
+_COMPLEX_SOURCE = re.compile(r"fft|stft|\d[jJ]\b|complex|polar\(")
+_CONJUGATING_SOURCE = re.compile(r"\.conj(?:ugate|_physical)?\(|\.mH\b")
+
+Names = Mapping[str, Any]
+
+
+def conjugates_arguments(forward: ast.Module, arguments: Collection[str], names: Names) -> bool:
+    """Whether forward conjugates an argument itself, or takes its imaginary part.
+
+    Args:
+        forward: its syntax tree.
+        arguments: their names.
+        names: the global names that forward uses, with their values.
+    """
+    for node in ast.walk(forward):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr="imag") if name in arguments:
+                return True
+            case ast.Call(func=ast.Attribute(attr="imag" | "view_as_real"), args=[ast.Name(id=name), *_]):
+                if name in arguments:
+                    return True
+    operands = list(_conjugated(forward, names, adjoints=False))
+    return any(isinstance(each, ast.Name) and each.id in arguments for each in operands)
+
+
+def conjugates_reals(forward: ast.Module | None, backward: ast.Module, names: Names) -> bool:
+    """Whether backward conjugates something that is real where the arguments are.
+
+    Args:
+        forward: its syntax tree, where what backward reads from ctx is computed.
+        backward: its syntax tree.
+        names: the global names of both, with their values.
+    """
+    before = _Complex(names)
+    if forward is not None:
+        before.follow(forward)
+    after = _Complex(names, known=before.found, kept=before.kept, saved=before.saved)
+    if before.returned:
+        after.found |= _parameters(backward)
+    after.follow(backward)
+    return any(not after.holds(operand) for operand in _conjugated(backward, names))
+
+
+def surroundings(function: Callable[..., Any] | None) -> dict[str, Any]:
+    """The names outside a function that it may use, with their values."""
+    function = inspect.unwrap(function) if callable(function) else None
+    if not inspect.isfunction(function):
+        return {}
+    held = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {**function.__globals__, **{name: cell.cell_contents for name, cell in held if cell != CellType()}}
+
+
+class _Complex:
+    """The names in a function whose values are complex though its arguments are real."""
+
+    def __init__(
+        self, names: Names, known: Collection[str] = (), kept: Collection[str] = (), saved: Collection[int] = ()
+    ) -> None:
+        self._names = names
+        self.found = set(known)
+        self.kept = set(kept)
+        self.saved = set(saved)
+        self.returned = False
+
+    def follow(self, tree: ast.Module) -> None:
+        """Go through the assignments of a function, twice because of loops."""
+        for node in (*ast.walk(tree), *ast.walk(tree)):
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    for target in targets:
+                        self._assign(target, value)
+                case (
+                    ast.AnnAssign(target=target, value=ast.expr() as value) | ast.AugAssign(target=target, value=value)
+                ):
+                    self._assign(target, value)
+                case ast.Call(func=ast.Attribute(attr="save_for_backward"), args=saved):
+                    self.saved.update(number for number, each in enumerate(saved) if self.holds(each))
+                case ast.Return(value=ast.expr() as value):
+                    self.returned = self.returned or self.holds(value)
+
+    def _assign(self, target: ast.expr, value: ast.expr) -> None:
+        match target:
+            case ast.Name(id=name):
+                self.found |= {name} if self.holds(value) else set()
+            case ast.Attribute(value=ast.Name(), attr=name):
+                self.kept |= {name} if self.holds(value) else set()
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                values = value.elts if isinstance(value, ast.Tuple) and len(value.elts) == len(parts) else None
+                is_saved = isinstance(value, ast.Attribute) and value.attr == "saved_tensors"
+                for number, part in enumerate(parts):
+                    if is_saved:
+                        self.found |= {part.id} if isinstance(part, ast.Name) and number in self.saved else set()
+                    else:
+                        self._assign(part, value if values is None else values[number])
+
+    def holds(self, node: ast.expr) -> bool:
+        """Whether an expression is complex because of something in it, not because the arguments are."""
+        match node:
+            case ast.Constant(value=value):
+                return isinstance(value, complex)
+            case ast.Name(id=name):
+                return name in self.found
+            case ast.Subscript(value=ast.Attribute(attr="saved_tensors"), slice=ast.Constant(value=number)):
+                return number in self.saved
+            case ast.Call(func=func):
+                name = _last(func)
+                known = name in _MAKE_COMPLEX or _matches(_users(func, self._names), _COMPLEX_SOURCE)
+                return known or (name not in _MAKE_REAL and self._holds_inside(node))
+            case ast.Attribute(attr=attr):
+                known = attr in _MAKE_COMPLEX or attr in self.kept
+                return known or (attr not in _MAKE_REAL and self._holds_inside(node))
+        return not isinstance(node, ast.Compare) and self._holds_inside(node)
+
+    def _holds_inside(self, node: ast.AST) -> bool:
+        """Whether a part of an expression is complex."""
+        return any(
+            self.holds(each) if isinstance(each, ast.expr) else self._holds_inside(each)
+            for each in ast.iter_child_nodes(node)
+        )
+
+
+def _conjugated(tree: ast.Module, names: Names, *, adjoints: bool = True) -> Iterator[ast.expr]:
+    """What is conjugated in a function: `x` in `x.conj()`, `torch.conj(x)` and `x.mH`; not the sizes `ctx.H`."""
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=name)) if name in own:
+                continue  # its body is looked at as well
+            case ast.Call(func=ast.Attribute(value=operand, attr=attr), args=[]) if attr in _CONJUGATING:
+                if adjoints or attr != "adjoint":
+                    yield operand
+            case ast.Call(func=func, args=[operand, *_]) if _last(func) in _CONJUGATING and _conjugates(func, names):
+                yield operand
+            case ast.Attribute(value=operand, attr="H" | "mH"):
+                if adjoints and not (isinstance(operand, ast.Name) and operand.id in ("ctx", "self")):
+                    yield operand
+
+
+def _conjugates(func: ast.expr, names: Names) -> bool:
+    """Whether a function of such a name is a framework's, or one that calls the framework's."""
+    if (own := _users(func, names)) is not None:
+        return _matches(own, _CONJUGATING_SOURCE)
+    match func:
+        case ast.Name(id=name):
+            return name in names or name == "conj"
+        case ast.Attribute(value=ast.Name(id=name)):
+            known = names.get(name)
+            return _is_frameworks(known) if isinstance(known, ModuleType) else known is None and name.islower()
+    return isinstance(func, ast.Attribute)
+
+
+def _users(func: ast.expr, names: Names) -> object:
+    """The function of the user's own that an expression calls; None for those of frameworks and unknown ones."""
+    match func:
+        case ast.Name(id=name):
+            value = names.get(name)
+        case ast.Attribute(value=ast.Name(id=name), attr=attr):
+            value = getattr(names.get(name), attr, None) if name in names else None
+        case _:
+            return None
+    return value if inspect.isfunction(value) and not _is_frameworks(value) else None
+
+
+def _is_frameworks(value: object) -> bool:
+    home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    return str(home).partition(".")[0] in _FRAMEWORKS
+
+
+def _matches(function: object, pattern: re.Pattern[str]) -> bool:
+    if not inspect.isfunction(function):
+        return False
+    try:
+        return pattern.search(inspect.getsource(function)) is not None
+    except (OSError, TypeError, SyntaxError, IndexError):
+        return False
+
+
+def _last(func: ast.expr) -> str:
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+def _parameters(tree: ast.Module) -> set[str]:
+    """The names of a function's parameters, but for the first, which is ctx."""
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return {each.arg for function in functions for each in (*function.args.posonlyargs, *function.args.args)[1:]}
