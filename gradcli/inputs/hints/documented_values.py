@@ -10,6 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
 from gradcli.frozen import dataclass
+from gradcli.inputs.hints.brief_descriptions import (
+    BRIEF,
+    SHAPE,
+    begins_sentence,
+    bounded,
+    positives_named,
+    stands_alone,
+    without_others,
+)
 from gradcli.inputs.hints.documented_shapes import Axis, texts_of, without_shape
 
 MATRICES = frozenset(("spd", "triangular", "orthogonal"))
@@ -25,7 +34,7 @@ _DOMAINS: Mapping[str, re.Pattern[str]] = {
             "spd",
             r"(?:\bsymmetric,?\s+)?positive[- ](?:semi-?\s?)?definite|\b(?:PSD|SPD)\b|covariance matri"
             r"|\bsymmetric(?:\s+\w+){0,2}\s+matri"
-            r"|\bsymmetric\s*$",
+            r"|\b(?:symmetric|covariance)\s*$",
         ),
         ("triangular", r"lower[- ]triangular"),
         ("orthogonal", r"\borthogonal(?=\s*$|\s+(?:\w+\s+)?(?:matri|basis|frame|tensor))|\borthonormal"),
@@ -71,8 +80,15 @@ _FILLERS = (
     r"|vector|matrix|matrices|assumed|batch|batched|strictly|dtype|type|optional|both|always|\d+-?[dD]|@unit)\s+)*"
 )
 _AFTER = re.compile(r"\s*(?:(?:real|only|floats?|numbers?|values?|entries|scalars?|tensors?|vectors?|arrays?)\s*)*")
+_NOT_NUMBERS = (
+    r"or|and|per|for|of|times|fields?|functions?|maps?|images?|potentials?|products?|values|weights|features|grids?"
+    r"|volumes?|data|outputs?|results?|part"
+)
+"""What may follow "scalar" where more than one number is meant, as in a scalar field."""
 _NUMBER = re.compile(
-    _FILLERS + r"(?:(?P<scalar>(?:\w+\s+)?scalars?)|(?:\w+\s+){0,3}?coefficients?|(?:positive\s+|non-?negative\s+)?"
+    _FILLERS
+    + rf"(?:(?P<scalar>(?:(?:positive|non-?negative)\s+)?(?:\w+\s+)?scalars?(?:\s+(?!(?:{_NOT_NUMBERS})\b)\w+){{0,2}})"
+    r"|(?:\w+\s+){0,3}?coefficients?|(?:positive\s+|non-?negative\s+)?"
     r"(?:floats?|(?P<whole>int|integers?)|(?P<flag>bool|booleans?)|numbers?))(?:\s+(?:value|number|scalar|factor|flag|tensor))?\s*",
     re.I,
 )
@@ -128,7 +144,7 @@ def documented_values(
     lasts: dict[str, tuple[Axis, ...]] = {}
     texts = texts_of(source, documentation)
     for text in texts:
-        for name, description, is_stated in _descriptions(names, text):
+        for name, description, is_stated in _descriptions(names, text, source):
             has_axes = bool((shapes or {}).get(name)) or _AXES.search(f"{name} {description}") is not None
             said = _said(description, is_stated=is_stated)
             kind = _type_of(description)
@@ -139,12 +155,13 @@ def documented_values(
             if (last := _LAST.search(description)) is not None:
                 lasts.setdefault(name, ("...", _SIZES.get(last["size"].lower()) or int(last["size"])))
     for text in texts:
-        for name, domain in _in_prose(names, text, only):
+        positive = ((name, "positive") for name in positives_named(names, text))
+        for name, domain in (*_in_prose(names, text, only), *positive, *bounded(names, text, source)):
             domains.setdefault(name, domain)
     return Documented(domains=domains, types=types, shapes=lasts)
 
 
-def _descriptions(names: Sequence[str], text: str) -> Iterator[tuple[str, str, bool]]:
+def _descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[str, str, bool]]:
     """The arguments that a text describes, each with its description, and whether that has a colon or a "must"."""
     if not names:
         return
@@ -152,20 +169,33 @@ def _descriptions(names: Sequence[str], text: str) -> Iterator[tuple[str, str, b
     several = rf"(?P<names>{one}(?:\s*(?:,|and|&|/)\s*{one})*)"
     head = re.compile(
         rf"(?:^[ \t]*(?:[-*][ \t]+)?(?::(?:param|type)\s+(?:[\w.]+\s+)?)?)?{several}\s*"
-        rf"(?:(?P<type>\([^()]*\))?\s*:(?![:=])|(?:[(\[][^()\[\]]*[)\]]\s*)?"
-        rf"(?=(?P<verb>is|are|must|should|has to|have to|needs? to)\s)|(?=(?P<range>in\s*[(\[]|∈|between\s)))",
+        rf"(?:(?P<type>\([^()]*\))?\s*:(?![:=])|(?:{SHAPE}\s*)?"
+        rf"(?:(?=(?P<verb>is|are|must|should|has to|have to|needs? to)\s)|(?=(?P<range>in\s*[(\[]|∈|between\s))"
+        rf"|(?P<brief>)(?:(?<=[)\]]),\s*)?{BRIEF}))",
         re.MULTILINE,
     )
-    heads = list(head.finditer(text))
+    heads = [
+        each
+        for each in head.finditer(text)
+        if each["brief"] is None
+        or (
+            stands_alone(text, each.start("names"), each.end(), each["names"], code)
+            and re.match(rf"(?:positive|non-?\s?negative)\s+(?:{one})", text[each.end() :]) is None
+        )
+    ]
     for match, following in itertools.zip_longest(heads, heads[1:]):
         line = text[text.rfind("\n", 0, match.start("names")) + 1 :]
         begins = text[: match.start("names")].rpartition("\n")[2].strip(" \t-*:").split(" ")[0] in ("", "param", "type")
         indent = len(line) - len(line.lstrip()) if begins else -1
         end = len(text) if following is None else following.start()
-        body = without_shape(_body(text[match.end() : end], indent), names)
+        described = re.findall(r"\w+", match["names"])
+        body = without_others(_body(text[match.end() : end], indent), [n for n in names if n not in described])
+        body = without_shape(body, names)
         before = text[max(0, match.start("names") - 40) : match.start("names")]
         is_stated = (
-            match["verb"] is None or re.match(r"\s*(?:(?:is|are) assumed|must|should|ha|need)", body) is not None
+            match["verb"] is None
+            or re.match(r"\s*(?:(?:is|are) assumed|must|should|ha|need)", body) is not None
+            or begins_sentence(text, match.start("names"))
         )
         if (
             match["verb"] is not None

@@ -1,0 +1,110 @@
+"""Descriptions without a colon or a verb: `tau scalar > 0`, `a, b positive`, `alpha (C,) positive`, `0 < p < 1`.
+
+They are easily mistaken. In `x if x > 0 else 0` the words are about a branch, in `the positive x axis` about something
+else, and `a positive number` begins with an article. So such a description stands by itself: at the begin of a sentence
+or behind a mark, and not in a sentence or beside code that tells cases apart.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+_GREATER = r">=?\s*0(?![.\d]*[1-9])"
+_SIGN = r"(?:positive|non-?\s?negative)"
+_WORDS = rf"(?:strictly\s+|real\s+|single\s+|{_SIGN}\s+)*(?:scalars?|{_SIGN})\b(?!\s*[-/]|\s+(?:and|or)\s+negative)"
+_SCALAR = rf"(?:an?\s+)?{_WORDS}"
+BRIEF = rf"(?:(?:(?:an?|both|all|each)\s+)*(?:\(\s*(?={_SCALAR}[^()]*\))|(?={_WORDS}))|(?={_GREATER}))"
+"""What follows a name, and its shape if that is given, at the begin of such a description."""
+_SHAPE = r"[(\[][^()\[\]]*[)\]]"
+SHAPE = rf"(?![(\[]\s*{_SCALAR}){_SHAPE}"
+"""What may be a shape, unlike in `tau (scalar)`."""
+_STANDS_BEHIND = re.compile(
+    r"(?:^|[.,;:(\n]|\b(?:with|where|and|all|each|(?:defined|valid|only) for)\b)\s*$", re.IGNORECASE
+)
+_BEGINS_SENTENCE = re.compile(r"(?:^|[.;:(\n]|,\s*where\b)\s*$", re.IGNORECASE)
+_CASES = re.compile(r"\b(?:if|else|otherwise|elsewhere|when|whenever|unless|until|while)\b", re.IGNORECASE)
+_SENTENCE_ENDS = re.compile(r"\.(?=\s|$)|\n\s*\n|;")
+_ARTICLES = frozenset(("a", "A", "i", "I"))
+_AFTER_A_NAME = r"(?=\s*(?:$|[.,;:)\n]|\(|and\b))"
+_BEFORE_AN_ADJECTIVE = r"(?:^|[.,;:(\n]|\b(?:with|of|and)\b)\s*(?:an?\s+)?"
+_COMPARED = r"\b{0}\b\)?\s*[<>]=?\s*-?[\d.]|[\d.]\s*[<>]=?\s*{0}\b"
+
+
+def stands_alone(text: str, start: int, end: int, names: str, code: str) -> bool:
+    """Whether a brief description may be one.
+
+    Args:
+        text: in which it stands.
+        start: where the names begin.
+        end: where the description begins.
+        names: those that are described, as written.
+        code: of the function, which may branch where it compares them.
+    """
+    if _STANDS_BEHIND.search(text[:start].rstrip("`'\"*")) is None or _CASES.search(_sentence(text, start)):
+        return False
+    compares = re.match(_GREATER, text[end:]) is not None
+    if names.strip("`'\"* ") in _ARTICLES and not compares and not re.search(r"[)\]]\s*,?\s*$", text[start:end]):
+        return False
+    return not compares or not (tells_apart(names, code) or _has_two_cases(names, text))
+
+
+def begins_sentence(text: str, start: int) -> bool:
+    """Whether what begins at `start` is a sentence of its own, and not one about cases."""
+    before = text[:start].rstrip("`'\"*")
+    return _BEGINS_SENTENCE.search(before) is not None and _CASES.search(_sentence(text, start)) is None
+
+
+def tells_apart(names: str, code: str) -> bool:
+    """Whether code compares one of some names with a number other than to raise an exception."""
+    lines = [line.partition("#")[0] for line in code.splitlines()]
+    kept = [
+        line
+        for number, line in enumerate(lines)
+        if not line.lstrip().startswith("assert") and "raise" not in " ".join(lines[number : number + 2])
+    ]
+    text = re.sub(r"(\"\"\"|''').*?\1", "", "\n".join(kept), flags=re.DOTALL)
+    return any(re.search(_COMPARED.format(re.escape(name)), text) for name in re.findall(r"\w+", names))
+
+
+def positives_named(names: Sequence[str], text: str) -> Iterator[str]:
+    """The arguments that follow the word, as in `x (N, C), positive alpha (C,)`; not in `for positive x`."""
+    pattern = rf"{_BEFORE_AN_ADJECTIVE}(?:strictly\s+)?{_SIGN}\s+(?P<names>\w+(?:(?:,|\s+and)\s+\w+)*){_AFTER_A_NAME}"
+    for match in re.finditer(pattern, text, re.IGNORECASE):
+        owners = re.split(r",\s+|\s+and\s+", match["names"])
+        if owners[0] in names and owners[0] not in _ARTICLES and not _CASES.search(_sentence(text, match.start())):
+            yield from (name for name in owners if name in names)
+
+
+def bounded(names: Sequence[str], text: str, code: str) -> Iterator[tuple[str, str]]:
+    """The domains of arguments between two numbers, as in `0 < p < 1` and `0 <= t`."""
+    for match in re.finditer(r"(?<![\w.<>])0(?:\.0?)?\s*<=?\s*(?P<name>\w+)\b(?:\s*<=?\s*(?P<high>[\w.]+))?", text):
+        name, high = match["name"], match["high"]
+        sure = not (_CASES.search(_sentence(text, match.start())) or tells_apart(name, code))
+        if name in names and sure and _STANDS_BEHIND.search(text[: match.start()]):
+            yield name, "unit" if high is not None and re.fullmatch(r"1(?:\.0*)?\.?", high) else "positive"
+
+
+def without_others(description: str, names: Sequence[str]) -> str:
+    """A description up to where a clause begins with another argument's name: `(n, m), tau the temperature`."""
+    others = sorted(set(names) - _ARTICLES, key=len, reverse=True)
+    if not others:
+        return description
+    one = "|".join(map(re.escape, others))
+    found = re.search(rf"[,;]\s*(?:and\s+|with\s+)?(?:{one})(?=\s+(?:[a-z]|\(|>)|\s*[:(\[>])", _masked(description))
+    return description if found is None else description[: found.start()]
+
+
+def _masked(text: str) -> str:
+    """The text with what stands in brackets replaced, so that the axes of a shape are no names."""
+    return re.sub(_SHAPE, lambda match: "(" + "_" * (len(match[0]) - 2) + ")", text)
+
+
+def _has_two_cases(names: str, text: str) -> bool:
+    """Whether a text compares one of some names more than once, as the definition of a function by cases does."""
+    return any(len(re.findall(rf"\b{re.escape(name)}\s*[<>]", text)) > 1 for name in re.findall(r"\w+", names))
+
+
+def _sentence(text: str, start: int) -> str:
+    """The sentence around a place, without what a colon or brackets divide."""
+    begin = max((match.end() for match in _SENTENCE_ENDS.finditer(text, 0, start)), default=0)
+    end = _SENTENCE_ENDS.search(text, start)
+    return text[begin : len(text) if end is None else end.start()]

@@ -1,0 +1,110 @@
+"""Descriptions of values without a colon: what they say, of which argument, and what only looks like one."""
+
+from typing import Any
+
+import pytest
+
+import gradcli
+from gradcli.inputs.hints.documented_shapes import documented_shapes
+from gradcli.inputs.hints.documented_values import documented_values
+from gradcli.verdict import Verdict
+
+NAMES = ("x", "tau", "a", "b", "alpha", "p")
+POSITIVE = {"tau": "positive"}
+
+
+@pytest.mark.parametrize(
+    ("text", "domains", "types"),
+    [
+        ("x: (n, m), tau scalar > 0", POSITIVE, {"tau": "scalar"}),
+        ("x: (n, m)\ntau: scalar temperature, positive", POSITIVE, {"tau": "scalar"}),
+        ("x: (n, m), tau: positive scalar", POSITIVE, {"tau": "scalar"}),
+        ("x (n, m), tau a scalar", {}, {"tau": "scalar"}),
+        ("x (n, m), tau (scalar), positive", POSITIVE, {"tau": "scalar"}),
+        ("x (n, m), tau a positive scalar.", POSITIVE, {"tau": "scalar"}),
+        ("tau scalar tensor > 0", POSITIVE, {"tau": "scalar"}),
+        ("Bends x by the angle tau * z, tau a scalar", {}, {"tau": "scalar"}),
+        ("log I0(tau); tau > 0", POSITIVE, {}),
+        ("log I0(tau); tau >= 0.0 concentration", POSITIVE, {}),
+        ("log I0(tau), tau > 0.5", {}, {}),
+        ("log I0(tau), defined for tau > 0", POSITIVE, {}),
+        ("0 < p < 1, 0 <= tau", {"p": "unit", "tau": "positive"}, {}),
+        ("ratio a / b. a, b positive", {"a": "positive", "b": "positive"}, {}),
+        ("ratio a / b. a and b are positive", {"a": "positive", "b": "positive"}, {}),
+        ("x (N, C), alpha (C,) positive", {"alpha": "positive"}, {}),
+        ("x (N, C), alpha (C,), strictly positive", {"alpha": "positive"}, {}),
+        ("x (N, C), positive alpha (C,)", {"alpha": "positive"}, {}),
+        ("x (N, C) with positive alpha and tau", {"alpha": "positive", "tau": "positive"}, {}),
+        ("x: (N, C), tau the temperature, positive", {}, {}),
+        ("x: positive, tau a scalar", {"x": "positive"}, {"tau": "scalar"}),
+    ],
+)
+def test_what_is_said_of_which_argument(text: str, domains: dict[str, str], types: dict[str, str]) -> None:
+    shapes = documented_shapes(NAMES, "", text)
+    found = documented_values(NAMES, "", text, shapes=shapes)
+    assert (found.domains, found.types) == (domains, types)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x if x > 0 else 0",
+        "x where x > 0, 0 elsewhere",
+        "sqrt(x) where positive, else 0",
+        "x for x > 0, exp(x) - 1 for x <= 0",
+        "Zero for positive x",
+        "Clips x; tau is the limit when x is positive",
+        "Turns about the positive x axis",
+        "Multiplies x by a positive number",
+        "x > 0: linear; x < 0: constant",
+        "x, positive or negative",
+        "The scalar field x",
+        "x: scalar field of shape (N, N)",
+        "x: scalar weights per row",
+    ],
+)
+def test_what_says_nothing(text: str) -> None:
+    found = documented_values(("x", "tau", "a"), "", text, shapes=documented_shapes(("x", "tau", "a"), "", text))
+    assert (found.domains, found.types) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("y = ns.where(x > 0, x, 0 * x)", False),
+        ("y = x * (0 < x)", False),
+        ("assert (x > 0).all()", True),
+        ("if (x <= 0).any():\n        raise ValueError", True),
+        ("y = ns.log(x)", True),
+    ],
+)
+def test_code_that_branches_makes_a_comparison_a_case(line: str, says: bool) -> None:
+    source = f"def forward(ctx, x):\n    # x > 0\n    {line}\n    return y\n"
+    assert documented_values(("x",), source).domains == ({"x": "positive"} if says else {})
+
+
+def scaled_of(ns: Any, documentation: str, factor: float) -> type:
+    class Scaled(ns.autograd.Function):
+        __doc__ = documentation
+
+        @staticmethod
+        def forward(ctx: Any, x: Any, tau: Any) -> Any:
+            ctx.save_for_backward(x, tau)
+            return ns.tanh(x / tau.abs())
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, tau = ctx.saved_tensors
+            d = g * (1 - ns.tanh(x / tau) ** 2) / tau
+            return d, factor * -(d * x).sum() / tau
+
+    return Scaled
+
+
+@pytest.mark.parametrize("factor", [1, 1.01, -1])
+@pytest.mark.parametrize("documentation", ["x: (n, m), tau scalar > 0", "x: (n, m)\ntau: scalar temperature, positive"])
+def test_a_gradient_for_a_positive_number(ns: Any, documentation: str, factor: float) -> None:
+    (case,) = gradcli.check(scaled_of(ns, documentation, factor), order=1, shrink=False).cases
+    assert [(spec.shape, spec.domain) for spec in case.inputs] == [((3, 4), "normal"), ((), "positive")]
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+    assert {f.input for f in case.findings} == (set() if factor == 1 else {"tau"})
