@@ -21,6 +21,10 @@ _GROUP = re.compile(rf"(?P<open>[(\[])\s*(?P<axes>{_AXIS}(?:\s*(?:,|\sx\s|×)\s*
 _ENDS = re.compile(r"\.\s|;|->|→|\n\s*\n|\breturns?\b", re.IGNORECASE)
 _TENSOR = re.compile(r"(?:tensor|array)$", re.IGNORECASE)
 _SHAPE_WORD = re.compile(r"\b(?:shapes?|sizes?|dim(?:ension)?s?)\b", re.IGNORECASE)
+_ALSO = re.compile(r"[\s,]*(?:(?:of|with|has|in)\s+)?(?:the\s+)?(?:shape|size)\s*[:=]?\s*", re.IGNORECASE)
+"""What stands between the components of an argument and its shape."""
+_COMPONENT = re.compile(r"[a-z]?[xyzuvw]|[qxyz]\d|d[rtwhxyz]|[rgb]|lo|hi|re|im|mu|sd")
+"""A name of a component: those of a point, a box, a quaternion or a color, or the intrinsics of a camera."""
 _USUAL = frozenset({
     "batch", "batch_size", "bsz", "channels", "channel", "height", "width", "depth", "length", "seq", "seq_len", "time",
     "heads", "num_heads", "n_heads", "dim", "hidden", "features", "in_features", "out_features", "classes",
@@ -71,8 +75,10 @@ def documented_shapes(
         if (match := _ANNOTATION.search(annotation)) is not None:
             found[name] = tuple(_annotated(axis) for axis in match["axes"].split())
     for text in texts_of(source, documentation):
-        for name, shape in _described(names, text):
-            found.setdefault(name, shape)
+        in_text: dict[str, tuple[Axis, ...]] = {}
+        for name, shape, is_explicit in _described(names, text):
+            in_text = {**in_text, name: shape} if is_explicit else {name: shape, **in_text}
+        found = {**in_text, **found}
     return found
 
 
@@ -138,16 +144,21 @@ def _annotated(axis: str) -> Axis:
     return int(axis) if axis.isdigit() else axis
 
 
-def _described(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[Axis, ...]]]:
-    end = 0
+def _described(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[Axis, ...], bool]]:
+    """The arguments with their shapes, and whether one is for what had another before: `(fx, fy), shape (2,)`."""
+    end, owners = 0, list[str]()
     for group in _GROUP.finditer(text):
         between = text[end : group.start()]
         shape = _shape(group, between, names)
         if shape is None:
             continue
         end = group.end()
+        if _ALSO.fullmatch(between) is not None:
+            yield from ((name, shape, True) for name in owners)
+            continue
         between = _ENDS.split(between)[-1][-_FARTHEST:]
-        yield from ((name, shape) for name in _owners(between, names, text[end:]))
+        owners = _owners(between, names, text[end:])
+        yield from ((name, shape, False) for name in owners)
 
 
 def without_shape(description: str, names: Sequence[str]) -> str:
@@ -170,6 +181,8 @@ def _shape(group: re.Match[str], before: str, names: Sequence[str]) -> tuple[Axi
     words = [axis for axis in shape if isinstance(axis, str)]
     if len(shape) > 1 and all(word in names for word in words) and len(words) == len(shape):
         return None
+    if len(shape) > 1 and not _is_announced(before) and _are_components(shape):
+        return None
     likely = any(len(each) <= 2 or not each.islower() or each in _USUAL for each in words)
     sure = likely or word is not None or _SHAPE_WORD.search(before[-_FARTHEST:]) is not None
     if len(shape) == 1 and not group["comma"] and group["open"] == "(":
@@ -178,6 +191,18 @@ def _shape(group: re.Match[str], before: str, names: Sequence[str]) -> tuple[Axi
         named = re.search(r"(\w+)[`'\"*]*\s*(:?)\s*$", before)
         sure = sure or (word is None and named is not None and (bool(named[2]) or named[1] in names))
     return shape if sure or (not words and len(shape) > 1) else None
+
+
+def _is_announced(before: str) -> bool:
+    """Whether a word right before brackets says that they hold a shape."""
+    word = re.search(r"(\w+)\s*(?:of|is|=|:)?\s*$", before)
+    return word is not None and (_SHAPE_WORD.fullmatch(word[1]) or _TENSOR.search(word[1])) is not None
+
+
+def _are_components(shape: Sequence[Axis]) -> bool:
+    """Whether axes are rather the names of an argument's entries, as in `intrinsics (fx, fy, cx, cy)`."""
+    different = len(set(shape)) == len(shape)
+    return different and all(isinstance(axis, str) and _COMPONENT.fullmatch(axis) is not None for axis in shape)
 
 
 def _spelt_out(axis: str) -> str:

@@ -296,3 +296,22 @@ def test_sizes_computed_from_others_stay() -> None:
     assert case.verdict is Verdict.PASSED
     (_, long), (_, short) = (spec.shape or () for spec in case.inputs)
     assert long == short + 5
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("K (Tensor): intrinsics (fx, fy, cx, cy), shape (4,)", (4,)),
+        ("K: (fx, fy, cx, cy), of shape (4,)", (4,)),
+        ("K: intrinsics (fx, fy, cx, cy) of shape (N, 4)", ("N", 4)),
+        ("K: boxes (x1, y1, x2, y2), shape (N, 4)", ("N", 4)),
+        ("K: (N, 4) quaternions (w, x, y, z)", ("N", 4)),
+        ("K: quaternion (w, x, y, z)", None),
+        ("K: color (r, g, b)", None),
+        ("K: of shape (x, y, z)", ("x", "y", "z")),
+        ("K: image (h, w)", ("h", "w")),
+        ("K: (n, d), output of shape (n,)", ("n", "d")),
+    ],
+)
+def test_names_of_components_are_no_sizes(text, shape):
+    assert documented_shapes(["K"], "", text).get("K") == shape
