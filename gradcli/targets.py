@@ -44,8 +44,8 @@ class TargetInfo:
     parameters that a module brings along, inputs beside forward's own, with their values. `outer` are the parameters of
     a decorator's wrapper, where `parameters` are those of what it wraps; `takes_keywords` says that any further name
     may be given. `differentiates_numbers` says that its rule has to give a gradient for a Python float as well as for
-    a tensor. `documentation` is the docstring of the class. `has_autodiff` says that the framework can differentiate
-    forward itself.
+    a tensor. `documentation` is the docstring of the class, and the comments above it and above forward. `has_autodiff`
+    says that the framework can differentiate forward itself.
     """
 
     name: str

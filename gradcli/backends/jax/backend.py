@@ -19,6 +19,7 @@ from gradcli.backends.arrays.transforms import Pull, TransformedSubject, Transfo
 from gradcli.backends.arrays.trees import expanded, places_of
 from gradcli.backends.attribution import users_frames
 from gradcli.backends.base import Subject
+from gradcli.backends.documentation import documentation_of
 from gradcli.backends.guard import users_code
 from gradcli.backends.jax.compilations import compilations_reused
 from gradcli.backends.jax.configuration import in_64_bits, keys_from, whole_tracebacks
@@ -296,6 +297,7 @@ class JaxBackend(TracedBackend):
             outer=outer_parameters(primal),
             takes_keywords=rule is None and takes_keywords(primal),
             differentiates_numbers=rule is not None,
+            documentation=documentation_of(inspect.unwrap(primal)),
         )
 
     def attempt(self, target: object, arguments: Sequence[Argument], *, gradients: bool = False) -> Trial:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gradcli.backends.arrays.subject import ArrayMap, Arrays, ArraySubject, Derivatives, Gradients, adopted
 from gradcli.backends.arrays.trees import expanded
 from gradcli.backends.base import Backend, RawBackward, RawGradient, Subject
+from gradcli.backends.documentation import documentation_of
 from gradcli.backends.guard import users_code
 from gradcli.backends.numpy.claims import GradientPair
 from gradcli.backends.numpy.pairs import PairCaller, UnfitGradientError
@@ -97,6 +98,7 @@ class NumpyBackend(Backend):
             once_differentiable=True,
             outer=outer_parameters(pair.function),
             takes_keywords=takes_keywords(pair.function),
+            documentation=documentation_of(inspect.unwrap(pair.function)),
         )
 
     def attempt(self, target: object, arguments: Sequence[Argument], *, gradients: bool = False) -> Trial:

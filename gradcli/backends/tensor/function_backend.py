@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gradcli.backends.arrays.trees import expanded
 from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Backend, Counters, Subject
+from gradcli.backends.documentation import documentation_of
 from gradcli.backends.guard import generators_restored, users_code
 from gradcli.backends.origin import Origin, function_origin
 from gradcli.backends.tensor.bound import BoundFunction
@@ -96,7 +97,7 @@ class FunctionBackend(Backend):
             has_jvp=self._overrides(function_class, "jvp"),
             jvp=static_method(function_class, "jvp") if self._overrides(function_class, "jvp") else None,
             vmap=self.vmap_rule(function_class),
-            documentation=function_class.__dict__.get("__doc__") or "",
+            documentation=documentation_of(function_class),
         )
 
     def attempt(self, target: object, arguments: Sequence[Argument], *, gradients: bool = False) -> Trial:
@@ -266,7 +267,7 @@ class FunctionBackend(Backend):
             takes_keywords=takes_keywords(own or kind.forward),
             sample_inputs=sample_inputs if callable(sample_inputs) else None,
             held=() if inspect.isclass(module) else tuple(held_arrays(self.framework, module).items()),
-            documentation=kind.__dict__.get("__doc__") or "",
+            documentation=documentation_of(kind),
         )
 
     def _describe_callable(self, target: object) -> TargetInfo:
