@@ -19,6 +19,7 @@ from gradcli.inputs.hints.brief_descriptions import (
     stands_alone,
     without_others,
 )
+from gradcli.inputs.hints.documented_constants import WITHOUT_GRADIENT, constants_named, says_constant
 from gradcli.inputs.hints.documented_shapes import Axis, texts_of, without_shape
 
 MATRICES = frozenset(("spd", "triangular", "orthogonal"))
@@ -112,13 +113,14 @@ _OF = r"\b(?:of|for|takes)\s+(?:(?:an?|the|some|real|square|batch(?:es)? of)\s+)
 class Documented:
     """What documentation says of arguments, by name.
 
-    `domains` are names of domains; `types` are "float", "int", "bool" or "scalar" for what is a single number; `shapes`
-    are those of which a text gives the last axis alone.
+    `constants` get no gradient; `domains` are names of domains; `types` are "float", "int", "bool" or "scalar" for what
+    is a single number; `shapes` are those of which a text gives the last axis alone.
     """
 
     domains: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
     shapes: Mapping[str, tuple[Axis, ...]] = field(default_factory=dict)
+    constants: frozenset[str] = frozenset()
 
 
 def documented_values(
@@ -143,10 +145,12 @@ def documented_values(
     types: dict[str, str] = {}
     lasts: dict[str, tuple[Axis, ...]] = {}
     texts = texts_of(source, documentation)
+    constants: set[str] = {name for text in texts for name in constants_named(names, text)}
     for text in texts:
         for name, description, is_stated in _descriptions(names, text, source):
             has_axes = bool((shapes or {}).get(name)) or _AXES.search(f"{name} {description}") is not None
             said = _said(description, is_stated=is_stated)
+            constants |= {name} if says_constant(description, names) else set()
             kind = _type_of(description)
             if kind is not None and (not has_axes or (kind == "scalar" and not (shapes or {}).get(name))):
                 types.setdefault(name, kind)
@@ -158,7 +162,7 @@ def documented_values(
         positive = ((name, "positive") for name in positives_named(names, text))
         for name, domain in (*_in_prose(names, text, only), *positive, *bounded(names, text, source)):
             domains.setdefault(name, domain)
-    return Documented(domains=domains, types=types, shapes=lasts)
+    return Documented(domains=domains, types=types, shapes=lasts, constants=frozenset(constants))
 
 
 def _descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[str, str, bool]]:
@@ -171,7 +175,7 @@ def _descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[
         rf"(?:^[ \t]*(?:[-*][ \t]+)?(?::(?:param|type)\s+(?:[\w.]+\s+)?)?)?{several}\s*"
         rf"(?:(?P<type>\([^()]*\))?\s*:(?![:=])|(?:{SHAPE}\s*)?"
         rf"(?:(?=(?P<verb>is|are|must|should|has to|have to|needs? to)\s)|(?=(?P<range>in\s*[(\[]|∈|between\s))"
-        rf"|(?P<brief>)(?:(?<=[)\]]),\s*)?{BRIEF}))",
+        rf"|(?P<brief>)(?:(?<=[)\]]),\s*)?(?:{BRIEF}|{WITHOUT_GRADIENT})))",
         re.MULTILINE,
     )
     heads = [

@@ -314,7 +314,9 @@ def _add_tensors(
     said = hints.values.domains.get(name)
     ranks = _with_vectors({rank: cost - _said_bonus(said, rank) for rank, cost in ranks.items()}, name, names)
     least = hints.least_rank(name)
-    is_label = gradient is False and (_is_label(word, said) or hints.refuses_gradient(name))
+    is_label = gradient is False and (
+        _is_label(word, said) or hints.refuses_gradient(name) or name in hints.values.constants
+    )
     kinds = {"float": 0.0, **({"label": -LABEL_BONUS} if is_label else {})}
     for (rank, cost), (kind, more) in itertools.product(ranks.items(), kinds.items()):
         costs.put(cost + more + offset + LOW_RANK_COST * (rank < least), Choice(kind=kind, rank=rank))

@@ -1,0 +1,41 @@
+"""Arguments that documentation says to get no gradient: `y: observed counts (no gradient)`, `no gradient for y`."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+_GRADIENT = r"(?:a\s+)?grad(?:ient)?s?\b(?!\s+(?:clip|penal|check|scal|accum|norm|descent|step|flows? through))"
+_CONSTANT = re.compile(
+    rf"\b(?:no|without|requires? no|(?:does|do|need|must)(?: not|n't) (?:require|need|get|have|receive)s?) {_GRADIENT}"
+    r"|\b(?:not|never|non)[-\s]?(?:be\s+)?differentia(?:ted|ble)\b(?!\s+(?:at|where|in|for)\b)"
+    r"|\b(?:treated|held|kept|taken|regarded|considered)\s+(?:as\s+)?(?:an?\s+)?(?:constants?|fixed)\b"
+    r"|\brequires_grad\s*=\s*False\b|\b(?:is|are)\s+detached\b|\bstop[-_ ]gradient\b",
+    re.IGNORECASE,
+)
+WITHOUT_GRADIENT = r"\(\s*(?=(?:no grad|not differentia|non-?differentia|constant\s*\)))"
+"""What follows a name in brackets where it gets no gradient."""
+_LIST = r"(?P<names>\w+(?:(?:\s*,\s*|\s+and\s+|\s+or\s+)\w+)*)"
+_PROSE = (
+    re.compile(
+        rf"\bno {_GRADIENT}\s+(?:is\s+\w+\s+)?(?:(?:flows\s+)?(?:in)?to|for|of|w\.?r\.?t\.?|with respect to)\s+"
+        rf"(?:the\s+)?{_LIST}",
+        re.IGNORECASE,
+    ),
+    re.compile(rf"\bnot differentiated (?:w\.?r\.?t\.?|with respect to|in|for)\s+{_LIST}", re.IGNORECASE),
+    re.compile(rf"{_LIST}\s+(?:gets?|receives?|has|have|needs?|requires?) no {_GRADIENT}", re.IGNORECASE),
+)
+
+
+def says_constant(description: str, names: Sequence[str]) -> bool:
+    """Whether the description of an argument says that it gets no gradient; not a sentence that says so of `names`."""
+    if re.match(r"\s*constant\s*\)", description) is not None:
+        return True
+    said = [sentence for sentence in re.split(r"\.\s", description) if _CONSTANT.search(sentence)]
+    return any(not any(constants_named(names, sentence)) for sentence in said)
+
+
+def constants_named(names: Sequence[str], text: str) -> Iterator[str]:
+    """The arguments of which a sentence says so: `no gradient for y`, `y and mask get no gradient`."""
+    for pattern in _PROSE:
+        for match in pattern.finditer(text):
+            owners = re.findall(r"\w+", match["names"])
+            yield from (name for name in owners if name in names)

@@ -1,0 +1,63 @@
+"""Arguments that documentation says to get no gradient are tensors without one."""
+
+from typing import Any
+
+import pytest
+
+import gradcli
+from gradcli.inputs.hints.documented_values import documented_values
+from gradcli.verdict import Verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "constants"),
+    [
+        ("y: observed counts (no gradient), x: same shape", {"y"}),
+        ("y (N,): counts, not differentiated; x: (N,)", {"y"}),
+        ("x: (N, 4)\ny (Tensor): (N, 4) boxes (x1, y1, x2, y2), no gradient", {"y"}),
+        ("y (no gradient), x (N,)", {"y"}),
+        ("x, y: (N,). y is not differentiable", {"y"}),
+        ("x, y: (N,). y is treated as a constant", {"y"}),
+        ("x, y: (N,). No gradient for y and m.", {"y", "m"}),
+        ("x, y: (N,). y gets no gradient.", {"y"}),
+        ("x, y: (N,). y, m get no gradient.", {"y", "m"}),
+        ("y: does not require a gradient", {"y"}),
+        ("y: constant, requires_grad=False", {"y"}),
+        ("y: (N,), not differentiable at 0", set()),
+        ("x: (N,), no gradient clipping", set()),
+        ("x: (N,), the gradient is that of y", set()),
+    ],
+)
+def test_what_says_so(text: str, constants: set[str]) -> None:
+    assert documented_values(("x", "y", "m"), "", text).constants == constants
+
+
+def nll_of(ns: Any, documentation: str, factor: float) -> type:
+    class Loss(ns.autograd.Function):
+        __doc__ = documentation
+
+        @staticmethod
+        def forward(ctx: Any, y: Any, log_mu: Any) -> Any:
+            ctx.save_for_backward(y, log_mu)
+            return (log_mu.exp() - y * log_mu).mean()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            y, log_mu = ctx.saved_tensors
+            return None, factor * g * (log_mu.exp() - y) / y.numel()
+
+    return Loss
+
+
+@pytest.mark.parametrize("factor", [1, 1.01, 0])
+def test_a_documented_constant_needs_no_gradient(ns: Any, factor: float) -> None:
+    text = "y: observed counts (no gradient), log_mu: same shape"
+    (case,) = gradcli.check(nll_of(ns, text, factor), order=1, shrink=False).cases
+    assert case.inputs[0].requires_grad is False
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+    assert {f.input for f in case.findings} == (set() if factor == 1 else {"log_mu"})
+
+
+def test_without_these_words_the_gradient_is_missing(ns: Any) -> None:
+    (case,) = gradcli.check(nll_of(ns, "y: observed counts", 1), order=1, shrink=False).cases
+    assert {f.input for f in case.findings} == {"y"}
