@@ -153,8 +153,8 @@ def _facts_at(facts: Facts, mismatch: Mismatch | None, seed: int) -> Facts:
 
 
 def _located(finding: Finding, subject: Subject) -> Finding:
-    place: SuspectLine | None = locate(finding, subject)
-    return finding if place is None or finding.location is not None else replace(finding, location=place.location)
+    place: SuspectLine | None = locate(finding, subject) if finding.location is None else None
+    return finding if place is None else replace(finding, location=place.location)
 
 
 def _without_repeats(findings: Sequence[Finding]) -> list[Finding]:

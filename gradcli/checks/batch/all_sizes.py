@@ -12,6 +12,7 @@ from gradcli.backends.base import Subject
 from gradcli.backends.tensor.call_records import CallResult
 from gradcli.cases import Argument
 from gradcli.checks.base import Situation
+from gradcli.checks.batch.blocks import LARGEST, block_sizes
 from gradcli.checks.batch.fixed import fixed_sizes_of, hints_of
 from gradcli.checks.batch.resizing import Arguments, Resized, call_at, is_held, seems_wrong, tells_size
 from gradcli.checks.other_points.points import bounds_of, is_drawn
@@ -23,6 +24,9 @@ _LONGER = (1, 2)
 """Added to every size: one number makes odd sizes even, the other leaves them odd, as rules with pairs of intervals and
 kernels with a centre need them."""
 
+_MOST_BLOCKS, _MOST_AXES, _MOST_ENTRIES = 2, 4, 20_000
+"""Of the sizes of blocks that are tried, of the axes that each is tried on, and of the entries of all inputs then."""
+
 
 def calls_at_other_sizes(situation: Situation, *, few: bool = False) -> Iterator[Resized]:
     """The Function called with other sizes along all axes; equal sizes stay equal, and 1 stays 1.
@@ -31,7 +35,8 @@ def calls_at_other_sizes(situation: Situation, *, few: bool = False) -> Iterator
 
     Sizes that forward or backward refuses are skipped: nobody gets a wrong gradient there. Nothing is tried if an input
     holds indices, labels or a mask, or is a structured matrix, or if a size is also a number among the arguments.
-    Sizes that are fixed by documentation or in the source stay.
+    Sizes that are fixed by documentation or in the source stay. Where the source cuts an axis into blocks, an axis of
+    several blocks is tried as well.
     """
     subject = situation.subject
     tensors = [a for a in subject.arguments if a.is_tensor]
@@ -39,7 +44,8 @@ def calls_at_other_sizes(situation: Situation, *, few: bool = False) -> Iterator
         return
     fixed, hints = fixed_sizes_of(situation), hints_of(situation)
     shapes = {a.name: a.shape for a in tensors}
-    chosen = [*_other_sizes(tensors, fixed)][-1:] if few else _other_sizes(tensors, fixed)
+    others = [*_other_sizes(tensors, fixed)]
+    chosen = [*(others[-1:] if few else others), *_beyond_blocks(situation, tensors, fixed)]
     for sizes in filter(None, (with_composed(hints, shapes, each) for each in chosen)):
         if any(tells_size(a, size) for a in subject.arguments for size in sizes):
             continue
@@ -89,6 +95,17 @@ def _other_sizes(tensors: list[Argument], fixed: frozenset[int]) -> Iterator[Map
     every = {size for a in tensors for size in a.shape if size > 1} - fixed
     for more in _LONGER if every else ():
         yield {size: size + more for size in every}
+
+
+def _beyond_blocks(situation: Situation, tensors: list[Argument], fixed: frozenset[int]) -> Iterator[Mapping[int, int]]:
+    """For each size of an axis: one that takes several blocks, where the source cuts an axis into longer ones."""
+    sizes = sorted({size for a in tensors for size in a.shape if size > 1} - fixed)
+    blocks = block_sizes(situation.subject.info) if sizes else ()
+    for block in blocks[:_MOST_BLOCKS]:
+        longer = 2 * block + 1 if block <= LARGEST // 2 else block + 1
+        for size in [size for size in sizes if size <= block][:_MOST_AXES]:
+            if sum(a.value.size * (longer / size) ** a.shape.count(size) for a in tensors) <= _MOST_ENTRIES:
+                yield {size: longer}
 
 
 def _resized(subject: Subject, sizes: Mapping[int, int]) -> Arguments:

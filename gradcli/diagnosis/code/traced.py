@@ -63,6 +63,8 @@ def last_written(subject: Subject, name: str, shape: tuple[int, ...], entries: S
         return None
     found: Counter[int] = Counter()
     for entry in entries:
+        if any(n >= size for n, size in zip(entry.index, shape, strict=False)):
+            continue  # it was measured at inputs of other sizes
         at: Any = (..., *entry.index)
         found.update(int(n) for n in np.unique(lines[at]) if n)
     return max(found, key=lambda line: (found[line], line)) if found else None

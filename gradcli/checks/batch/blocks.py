@@ -1,0 +1,147 @@
+"""The sizes of blocks that a Function cuts an axis into: inferred axes are shorter, and never reach the second block.
+
+A block is seen in `range(0, n, BLOCK)`, `x[:, j : j + BLOCK]`, `x.split(BLOCK)` and a default such as `block_size=16`,
+in forward, in backward and in functions of the user's that these call.
+"""
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from types import FunctionType
+from typing import Any, final
+
+from gradcli.backends.frameworks_used import Names, is_pythons, references
+from gradcli.backends.owners import owner_of
+from gradcli.targets import TargetInfo
+
+LARGEST = 128
+"""Of blocks that are looked at: the inputs stay small."""
+_MOST_VALUES = 300
+_NAMED = re.compile(r"(?:.*_)?(?:block|tile|chunk)(?:_?(?:size|len|length|[mnk]))?", re.IGNORECASE)
+
+
+def block_sizes(info: TargetInfo) -> tuple[int, ...]:
+    """The sizes of blocks above 1 in the source of a target, the largest first, up to `LARGEST`."""
+    functions = list(_reached(info.forward, None if info.inner else info.backward))
+    kept: dict[str, int] = {}
+    found: set[int] = set()
+    for _ in range(2):  # what forward keeps on ctx is known in the second round
+        for function in functions:
+            tree = _parsed(function)
+            if tree is not None:
+                found.update(_Blocks(function, tree, kept).found())
+    return tuple(sorted((size for size in found if 1 < size <= LARGEST), reverse=True))
+
+
+def _reached(*targets: Callable[..., Any] | None) -> Iterator[FunctionType]:
+    """The user's functions that some functions are or may call."""
+    level: list[tuple[object, Names]] = [(inspect.unwrap(each), frozenset()) for each in targets if each is not None]
+    seen: set[tuple[int, Names]] = set()
+    while level and len(seen) < _MOST_VALUES:
+        fresh = [each for each in level if (id(each[0]), each[1]) not in seen]
+        seen |= {(id(value), names) for value, names in fresh}
+        users = [(v, names) for v, names in fresh if not is_pythons(v) and (v in targets or owner_of(v) is None)]
+        yield from (value for value, _ in users if isinstance(value, FunctionType))
+        level = [each for value, names in users for each in references(value, names)]
+
+
+def _parsed(function: FunctionType) -> ast.Module | None:
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError, IndexError, ValueError, RecursionError):
+        return None
+
+
+@final
+class _Blocks:
+    """The blocks in one function; `kept` are whole numbers that forward keeps on ctx, by name, and is added to."""
+
+    def __init__(self, function: FunctionType, tree: ast.Module, kept: dict[str, int]) -> None:
+        self._tree = tree
+        self._kept = kept
+        self._outside = _outside(function)
+        self._own = _defaults(function)
+        for node in ast.walk(tree):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    self._own |= self._named(name, value)
+                case ast.Assign(targets=[ast.Attribute(value=ast.Name(), attr=name)], value=value):
+                    self._kept |= self._named(name, value)
+
+    def _named(self, name: str, value: ast.expr) -> dict[str, int]:
+        number = self._number(value)
+        return {} if number is None else {name: number}
+
+    def found(self) -> Iterator[int]:
+        """The sizes, some of them more than once."""
+        yield from (value for name, value in self._own.items() if _NAMED.fullmatch(name))
+        for node in ast.walk(self._tree):
+            for size in map(self._number, _sizes_in(node)):
+                if size is not None:
+                    yield size
+
+    def _number(self, node: ast.expr) -> int | None:
+        """The value of an expression that is a whole number, a name of one, or the smaller of one and something."""
+        value: object = None
+        match node:
+            case ast.Constant(value=constant):
+                value = constant
+            case ast.Name(id=name):
+                value = self._own.get(name, self._outside.get(name))
+            case ast.Attribute(value=ast.Name(id=owner), attr=name):
+                value = self._kept.get(
+                    name, getattr(self._outside.get(owner, self._outside.get("__class__")), name, None)
+                )
+            case ast.Call(func=ast.Name(id="min"), args=args):
+                value = next((n for n in map(self._number, args) if n is not None), None)
+        return value if type(value) is int else None
+
+
+def _sizes_in(node: ast.AST) -> Iterator[ast.expr]:
+    """The expressions in a node that are the size of a block."""
+    match node:
+        case ast.Call(func=ast.Name(id="range" | "arange"), args=[_, _, step]):
+            yield step
+        case ast.Slice(lower=ast.expr() as lower, upper=ast.expr() as upper):
+            yield from _between(lower, upper)
+        case ast.Call(func=ast.Name(id="slice"), args=[lower, upper, *_]):
+            yield from _between(lower, upper)
+        case ast.Call(func=ast.Attribute(attr="split" | "chunk" | "narrow"), args=args):
+            yield from args
+        case ast.While(body=body):
+            parts = [each for statement in body for each in ast.walk(statement)]
+            yield from (
+                each.value for each in parts if isinstance(each, ast.AugAssign) and isinstance(each.op, ast.Add)
+            )
+
+
+def _between(lower: ast.expr, upper: ast.expr) -> Iterator[ast.expr]:
+    """The size of a slice such as `j : j + size`, `j : min(j + size, n)` or `i * size : (i + 1) * size`."""
+    ends = upper.args if isinstance(upper, ast.Call) and getattr(upper.func, "id", "") == "min" else [upper]
+    for end in ends:
+        match end:
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                if ast.dump(left) == ast.dump(lower):
+                    yield right
+                elif ast.dump(right) == ast.dump(lower):
+                    yield left
+            case ast.BinOp(left=_, op=ast.Mult(), right=right):
+                if isinstance(lower, ast.BinOp) and isinstance(lower.op, ast.Mult):
+                    yield right
+
+
+def _outside(function: FunctionType) -> Mapping[str, Any]:
+    """The names around a function; `__class__` is the class that it is written in, if its module has that."""
+    held = inspect.getclosurevars(function).nonlocals
+    owner = function.__globals__.get(function.__qualname__.rpartition(".")[0])
+    return {**function.__globals__, "__class__": owner, **held}
+
+
+def _defaults(function: FunctionType) -> dict[str, int]:
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
+    return {name: each.default for name, each in parameters.items() if type(each.default) is int}

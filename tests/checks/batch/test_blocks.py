@@ -1,0 +1,146 @@
+"""Blocks longer than inferred axes: the second one is reached, so that a mistake there fails."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import gradcli
+from gradcli.checks.batch.blocks import block_sizes
+from gradcli.verdict import Verdict
+
+BLOCK, OTHER = 16, 24
+
+
+class Sizes:
+    tile = 20
+
+
+def in_range(ctx: Any, x: Any) -> Any:
+    return [x[j] for j in range(0, len(x), BLOCK)]
+
+
+def in_slices(ctx: Any, x: Any, j: int) -> Any:
+    return x[:, j : min(j + OTHER, 9)], x[j * BLOCK : (j + 1) * BLOCK]
+
+
+def in_slice_call(ctx: Any, x: Any, j: int) -> Any:
+    size = 12
+    return x[slice(j, size + j)]
+
+
+def in_split(ctx: Any, x: Any) -> Any:
+    return x.split(Sizes.tile, dim=1), x.narrow(1, 0, min(OTHER, len(x)))
+
+
+def by_default(ctx: Any, x: Any, block_size: int = 32, count: int = 50) -> Any:
+    return x
+
+
+def in_a_loop(ctx: Any, x: Any) -> Any:
+    j = 0
+    while j < len(x):
+        j += BLOCK
+    return j
+
+
+def kept(ctx: Any, x: Any) -> Any:
+    ctx.block = OTHER
+    return x
+
+
+def reads_kept(ctx: Any, g: Any) -> Any:
+    return [g[j : j + ctx.block] for j in range(0, len(g), ctx.block)]
+
+
+def calls_another(ctx: Any, x: Any) -> Any:
+    return in_range(ctx, x)
+
+
+def without(ctx: Any, x: Any) -> Any:
+    return x[1:3], x[: len(x) // 2], [x[i : i + 1] for i in range(len(x))], range(0, 400, 200)
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "sizes"),
+    [
+        (in_range, None, (16,)),
+        (in_slices, None, (24, 16)),
+        (in_slice_call, None, (12,)),
+        (in_split, None, (24, 20)),
+        (by_default, None, (32,)),
+        (in_a_loop, None, (16,)),
+        (kept, reads_kept, (24,)),
+        (calls_another, None, (16,)),
+        (without, in_range, (16,)),
+        (without, None, ()),
+        (None, None, ()),
+    ],
+)
+def test_what_is_a_block(forward: Any, backward: Any, sizes: tuple[int, ...]) -> None:
+    info: Any = SimpleNamespace(forward=forward, backward=backward, inner=False)
+    assert block_sizes(info) == sizes
+
+
+TILED = """
+import {framework} as torch
+from {framework}.autograd import Function
+
+BLOCK = 16
+
+
+def tiles(n, size):
+    return range(0, n, size)
+
+
+class Tiled(Function):
+    size = BLOCK
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        total = torch.zeros_like(x[:, 0])
+        for j in tiles(x.shape[1], Tiled.size):
+            total = total + x[:, j : j + Tiled.size].sin().sum(1)
+        return total
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        d = torch.empty_like(x)
+        for j in tiles(x.shape[1], Tiled.size):
+            part = slice(j, j + Tiled.size)
+            d[:, part] = {factor} * g[:, None] * x[:, part].cos()
+        return d
+"""
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"),
+    [
+        ("1", Verdict.PASSED),
+        ("(1 if j == 0 else 1.01)", Verdict.FAILED),
+        ("(1 if j == 0 else 0)", Verdict.FAILED),
+        ("(1 if j < 32 else 2)", Verdict.FAILED),
+        ("(0.5 if j == 16 else 1)", Verdict.FAILED),
+    ],
+)
+@pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
+def test_the_second_block(tmp_path: Any, framework: str, factor: str, verdict: Verdict) -> None:
+    if framework == "torch":
+        pytest.importorskip("torch")
+    file = tmp_path / "tiled.py"
+    file.write_text(TILED.format(framework=framework, factor=factor))
+    (case,) = gradcli.check(f"{file}:Tiled", order=1, shrink=False).cases
+    assert case.verdict is verdict, (case.findings, case.error)
+    failed = [e.check for e in case.evidence if e.verdict is Verdict.FAILED]
+    assert failed == ([] if verdict is Verdict.PASSED else ["sizes"])
+    assert all("x of shape [3, 33]" in f.message for f in case.findings)
+
+
+def test_sizes_that_the_user_gave_make_it_a_note(tmp_path: Any) -> None:
+    file = tmp_path / "tiled.py"
+    file.write_text(TILED.format(framework="gradcli.engine", factor="(1 if j == 0 else 0)"))
+    (case,) = gradcli.check(f"{file}:Tiled", {"x": {"shape": [3, 4]}}, order=1, shrink=False).cases
+    assert case.verdict is Verdict.PASSED
+    assert any("because you gave the sizes" in note for note in case.notes)
