@@ -104,8 +104,9 @@ def _beyond_blocks(situation: Situation, tensors: list[Argument], fixed: frozens
     for block in blocks[:_MOST_BLOCKS]:
         longer = 2 * block + 1 if block <= LARGEST // 2 else block + 1
         for size in [size for size in sizes if size <= block][:_MOST_AXES]:
-            if sum(a.value.size * (longer / size) ** a.shape.count(size) for a in tensors) <= _MOST_ENTRIES:
-                yield {size: longer}
+            for new in (longer, 2 * block) if size == block else (longer,):  # forward may refuse a part of a block
+                if sum(a.value.size * (new / size) ** a.shape.count(size) for a in tensors) <= _MOST_ENTRIES:
+                    yield {size: new}
 
 
 def _resized(subject: Subject, sizes: Mapping[int, int]) -> Arguments:

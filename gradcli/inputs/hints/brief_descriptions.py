@@ -18,7 +18,7 @@ _SHAPE = r"[(\[][^()\[\]]*[)\]]"
 SHAPE = rf"(?![(\[]\s*{_SCALAR}){_SHAPE}"
 """What may be a shape, unlike in `tau (scalar)`."""
 _STANDS_BEHIND = re.compile(
-    r"(?:^|[.,;:(\n]|\b(?:with|where|and|all|each|(?:defined|valid|only) for)\b)\s*$", re.IGNORECASE
+    r"(?:^|[.,;:(\n]|\b(?:with|where|and|(?:all|each|both)(?:\s+of)?|(?:defined|valid|only) for)\b)\s*$", re.IGNORECASE
 )
 _BEGINS_SENTENCE = re.compile(r"(?:^|[.;:(\n]|,\s*where\b)\s*$", re.IGNORECASE)
 _CASES = re.compile(r"\b(?:if|else|otherwise|elsewhere|when|whenever|unless|until|while)\b", re.IGNORECASE)

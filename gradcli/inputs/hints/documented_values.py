@@ -93,6 +93,12 @@ _NUMBER = re.compile(
     r"(?:floats?|(?P<whole>int|integers?)|(?P<flag>bool|booleans?)|numbers?))(?:\s+(?:value|number|scalar|factor|flag|tensor))?\s*",
     re.I,
 )
+_WITHOUT_AXES = re.compile(
+    r"\b(?:0|zero)[- ]?d(?:im(?:ensional)?)?\b|^[\s(]*\(\s*\)|\bshape\s*:?\s*\(\s*\)"
+    r"|^\s*(?:an?\s+)?single (?:number|value)\b",
+    re.I,
+)
+"""What says that a tensor is a single number: `0-d tensor`, `shape ()`."""
 _AXES = re.compile(
     r"tensor|array|matri|vector|batch|\bmasks?\b|\bmaps?\b|images?|\bshape|labels|\blists?\b|indices", re.I
 )
@@ -175,12 +181,17 @@ def _descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[
         rf"(?:^[ \t]*(?:[-*][ \t]+)?(?::(?:param|type)\s+(?:[\w.]+\s+)?)?)?{several}\s*"
         rf"(?:(?P<type>\([^()]*\))?\s*:(?![:=])|(?:{SHAPE}\s*)?"
         rf"(?:(?=(?P<verb>is|are|must|should|has to|have to|needs? to)\s)|(?=(?P<range>in\s*[(\[]|∈|between\s))"
-        rf"|(?P<brief>)(?:(?<=[)\]]),\s*)?(?:{BRIEF}|{WITHOUT_GRADIENT})))",
+        rf"|(?P<dash>--?|–|—)\s+(?!{one})|(?P<brief>)(?:(?<=[)\]]),\s*)?(?:{BRIEF}|{WITHOUT_GRADIENT})))",
         re.MULTILINE,
     )
     heads = [
         each
         for each in head.finditer(text)
+        if each["dash"] is None or not text[: each.start("names")].rpartition("\n")[2].strip(" \t-*")
+    ]
+    heads = [
+        each
+        for each in heads
         if each["brief"] is None
         or (
             stands_alone(text, each.start("names"), each.end(), each["names"], code)
@@ -262,6 +273,8 @@ def _type_of(description: str) -> str | None:
     """The type of a single number that a description names at its begin; None where it names none."""
     if re.search(r"\bnumber of\b", description, re.IGNORECASE):
         return None
+    if _WITHOUT_AXES.search(description) is not None:
+        return "scalar"
     for clause, _ in _clauses(description)[:2]:
         match = _NUMBER.fullmatch(re.sub(r"\s*@\w+", "", clause))
         if match is not None:
