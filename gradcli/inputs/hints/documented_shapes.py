@@ -183,7 +183,8 @@ def _shape(group: re.Match[str], before: str, names: Sequence[str]) -> tuple[Axi
         return None
     if len(shape) > 1 and not _is_announced(before) and _are_components(shape):
         return None
-    likely = any(len(each) <= 2 or not each.islower() or each in _USUAL for each in words)
+    parts = [part for each in words for part in names_in(each) or [each]]
+    likely = any(len(each) <= 2 or not each.islower() or each in _USUAL for each in parts)
     sure = likely or word is not None or _SHAPE_WORD.search(before[-_FARTHEST:]) is not None
     if len(shape) == 1 and not group["comma"] and group["open"] == "(":
         sure = bool(words) and words[0].isupper() and (len(words[0]) <= 2 or sure)

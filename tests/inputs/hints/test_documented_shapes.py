@@ -311,6 +311,8 @@ def test_sizes_computed_from_others_stay() -> None:
         ("K: of shape (x, y, z)", ("x", "y", "z")),
         ("K: image (h, w)", ("h", "w")),
         ("K: (n, d), output of shape (n,)", ("n", "d")),
+        ("K (n-1,), the lower diagonal", ("n-1",)),
+        ("The mean of f (a + b) and K", None),
     ],
 )
 def test_names_of_components_are_no_sizes(text, shape):
