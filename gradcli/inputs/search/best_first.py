@@ -238,7 +238,7 @@ class BestFirstSearch:
         if narrow is not None:
             self._add(narrow, plain + cost_of_narrowing(narrow.guess), self._backward_penalty(narrow.guess))
             penalty = max(penalty, RAISING_BACKWARD)
-        if self.attempted(solution.guess).lacks_a_sum and any(e.fits and e.plain_score < plain for e in self._found):
+        if self.attempted(solution.guess).lacks_a_sum and any(e.plain_score < plain for e in self._found):
             penalty = RAISING_BACKWARD  # a mistake to be shown at the likeliest inputs, and no reason to take others
         self._add(solution, plain, penalty)
 

@@ -16,17 +16,8 @@ from gradcli.inputs.hints.summed_cotangents import Sum
 from gradcli.targets import Parameter
 
 TENSORS = (
-    "float",
-    "label",
-    "index",
-    "mask",
-    "complex",
-    "number-tensor",
-    "idle-tensor",
-    "fixed-tensor",
-    "key",
-    "typed-key",
-)
+    "float", "label", "index", "mask", "complex", "number-tensor", "idle-tensor", "fixed-tensor", "key", "typed-key",
+)  # fmt: skip
 TRACKED = ("float", "complex", "idle-tensor", "fixed-tensor", "key", "typed-key")
 """The tensors that require a gradient; one that the user gave may not."""
 FIRST_RANK_COSTS = {2: 0.0, 3: 1.0, 1: 1.2, 4: 1.6, 0: 3.5}
