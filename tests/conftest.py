@@ -15,10 +15,12 @@ import pytest
 
 from gradcli.backends.registry import backend_named
 from gradcli.runner import case
+from gradcli.runner.outcome.contained import RAISE
 from tests import warm
 from tests.programs.users_modules import write_modules
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+os.environ[RAISE] = "1"  # before any worker starts, which inherits it
 PACKAGE = Path(__file__).resolve().parent.parent / "gradcli"
 
 

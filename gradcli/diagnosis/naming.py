@@ -47,8 +47,11 @@ def name_findings(
             return without_names(failed, subject)
 
 
-def without_names(failed: Sequence[Evidence], subject: Subject) -> tuple[Finding, ...]:
-    """The findings as the checks reported them, if there is no time to run the user's code for more specific names."""
+def without_names(failed: Sequence[Evidence], subject: Subject, *, located: bool = True) -> tuple[Finding, ...]:
+    """The findings as the checks reported them, if there is no time to run the user's code for more specific names.
+
+    Without `located` none of the user's code runs, and the findings have no lines.
+    """
     named = [e.finding for e in failed if e.finding is not None]
     for e in (e for e in failed if e.finding is None):
         first = e.order == 1
@@ -66,7 +69,8 @@ def without_names(failed: Sequence[Evidence], subject: Subject) -> tuple[Finding
                 entries=() if e.mismatch is None or not first else entries_of(e.mismatch, subject.domain),
             )
         )
-    return tuple(_located(finding, subject) for finding in _without_repeats(named))
+    found = _without_repeats(named)
+    return tuple(_located(finding, subject) for finding in found) if located else tuple(found)
 
 
 def _name_all(failed: Sequence[Evidence], subject: Subject, seed: int, corrections: bool) -> tuple[Finding, ...]:

@@ -30,14 +30,14 @@ class SuspectLine:
 
 
 def locate(finding: Finding, subject: Subject) -> SuspectLine | None:
-    """The line to look at for a finding, None where there is no source.
+    """The line to look at for a finding, None where there is no source, or where the finding has its line already.
 
     For a gradient: the last executed assignment to what is returned for that input, else the return statement. For a
     write in place: the first statement that writes into an existing object. For a gradient in a wrong place: where it
     was computed.
     """
-    if finding.kind is FindingKind.LEAKS_MEMORY:
-        return _kept_on_ctx(finding, subject)
+    if finding.location is not None or finding.kind is FindingKind.LEAKS_MEMORY:
+        return _kept_on_ctx(finding, subject) if finding.location is None else None
     function = _function_of(finding, subject)
     source = function_tree(function)
     if source is None:

@@ -50,10 +50,11 @@ def traced(subject: Subject, follow: Callable[[FrameType, str, Any], Any], seed:
 def last_written(subject: Subject, name: str, shape: tuple[int, ...], entries: Sequence[Entry]) -> int | None:
     """The line of backward that wrote most of some entries of an array last; None if none did after it was made.
 
-    `name` is the array's name in backward. It may be a whole Jacobian, with the input's `shape` as its last axes.
+    `name` is the array's name in backward. It may be a whole Jacobian, with the input's `shape` as its last axes. None
+    also for entries of an input of another shape: a check may have found them at other sizes.
     """
     code = getattr(subject.info.backward, "__code__", None)
-    if not isinstance(code, CodeType) or not entries:
+    if not isinstance(code, CodeType) or not entries or not all(_lies_in(entry.index, shape) for entry in entries):
         return None
     filling = _Filling(code, name)
     if not traced(subject, filling.follow, seed=0) or filling.lines is None:
@@ -68,6 +69,10 @@ def last_written(subject: Subject, name: str, shape: tuple[int, ...], entries: S
         at: Any = (..., *entry.index)
         found.update(int(n) for n in np.unique(lines[at]) if n)
     return max(found, key=lambda line: (found[line], line)) if found else None
+
+
+def _lies_in(index: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    return len(index) == len(shape) and all(0 <= i < size for i, size in zip(index, shape, strict=True))
 
 
 @final

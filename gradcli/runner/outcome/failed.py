@@ -9,16 +9,18 @@ from pathlib import Path
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument, InputsFrom
 from gradcli.diagnosis.code.excerpt import excerpt_for
-from gradcli.diagnosis.naming import name_findings
+from gradcli.diagnosis.naming import name_findings, without_names
 from gradcli.errors import OverrunError
 from gradcli.inputs.shrinking import as_code
 from gradcli.results import CheckResult, Evidence, Finding
+from gradcli.runner.outcome.contained import contained
 from gradcli.runner.outcome.convergence import unconverged_note
 from gradcli.runner.outcome.domains import ordered_note, positive_note, summed_note
 from gradcli.runner.outcome.notes import doubtful_shapes, not_in_findings, other_types, perhaps_without_gradient
 from gradcli.runner.outcome.reduce import smallest_failing
 from gradcli.runner.planning.plan import CheckCase
 from gradcli.runner.store.failures import failure_of, save
+from gradcli.verdict import Verdict
 from gradcli.watchdog.case import Watchdog
 
 SHRINKING_SECONDS = 15.0
@@ -45,10 +47,17 @@ def explained(
         watchdog: says what shrinking may take.
     """
     wanted = case.settings.shrink and case.spec.expect.verdict == "passed"
-    findings = tuple(_relative(f) for f in name_findings(evidence, subject, corrections=wanted))
+    internal: list[str] = []
+    named = contained(
+        "naming the mistake",
+        lambda: name_findings(evidence, subject, corrections=wanted),
+        lambda: without_names([e for e in evidence if e.verdict is Verdict.FAILED], subject, located=False),
+        internal,
+    )
+    findings = tuple(_relative(f) for f in named)
     result = replace(result, findings=findings, arguments=tuple(subject.arguments))
     if not findings:
-        return result
+        return replace(result, notes=(*result.notes, *internal))
     is_inferred = result.inputs_from == InputsFrom.INFERRED.value
     doubts = (
         (
@@ -63,20 +72,47 @@ def explained(
     notes = (*([] if stopped is None else [stopped]), *doubts, *not_in_findings(result.notes, findings))
     result = replace(result, excerpt=excerpt_for(findings[0]), notes=notes)
     if case.spec.expect.verdict != "passed" or not case.settings.shrink:
-        return result
+        return replace(result, notes=(*result.notes, *internal))
     arguments, excuse = tuple(subject.arguments), None
     # Without time the failure stands, at the inputs that showed it.
     with suppress(OverrunError), watchdog.during("shrinking", optional=True, share=SHRINKING_SECONDS):
-        arguments = smallest_failing(subject, findings[0], evidence, case.settings, seed=case.seed)
-        excuse = None if watchdog.is_slow else ordered_note(result, case, subject, findings[0], evidence)
-        if excuse is None and is_inferred and not watchdog.is_slow:
-            excuse = summed_note(result, case, subject, findings[0], evidence)
-        if excuse is None and is_inferred and not watchdog.is_slow:
-            excuse = positive_note(result, case, subject, findings[0], evidence, arguments)
+        arguments = contained(
+            "looking for a smaller input",
+            lambda: smallest_failing(subject, findings[0], evidence, case.settings, seed=case.seed),
+            lambda: tuple(subject.arguments),
+            internal,
+        )
+        excuse = contained(
+            "looking for inputs at which the gradient is right",
+            lambda: _excuse(result, case, subject, evidence, arguments, watchdog),
+            lambda: None,
+            internal,
+        )
     if excuse is not None:
         result = replace(result, notes=(excuse, *result.notes))
+    result = replace(result, notes=(*result.notes, *internal))
     result = replace(result, smallest=tuple(as_code(arguments)))
     return result if failures is None else _saved(result, case, arguments, findings[0], failures)
+
+
+def _excuse(
+    result: CheckResult,
+    case: CheckCase,
+    subject: Subject,
+    evidence: Sequence[Evidence],
+    smallest: Sequence[Argument],
+    watchdog: Watchdog,
+) -> str | None:
+    """Inputs for which the gradient is right, if there are such that the user may have meant."""
+    if watchdog.is_slow:
+        return None
+    finding = result.findings[0]
+    found = ordered_note(result, case, subject, finding, evidence)
+    if found is None and result.inputs_from == InputsFrom.INFERRED.value:
+        found = summed_note(result, case, subject, finding, evidence) or positive_note(
+            result, case, subject, finding, evidence, smallest
+        )
+    return found
 
 
 def _relative(finding: Finding) -> Finding:

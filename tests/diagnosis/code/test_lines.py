@@ -86,6 +86,19 @@ class Helper(Function):
         d = slope(x)
         return g * d
 """
+TALL = """class Tall(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x @ x.mT
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        out = (g + g.mT) @ x
+        out[x.shape[1]:] *= {factor}
+        return out
+"""
 CASES = (
     (SHIFT, "Shift", K.MUTATES_INPUT, "4x3"),
     (KEPT, "Kept", K.SECOND_BACKWARD_FAILS, "3x4"),
@@ -110,3 +123,17 @@ def test_the_line_is_the_one_that_writes(tmp_path, framework, source, name, kind
     assert found, [f.message for f in case.findings]
     line = next(n for n, line in enumerate(text.splitlines(), 1) if line.endswith("# here"))
     assert [f.location.line for f in found if f.location is not None] == [line], [f.message for f in found]
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize(("factor", "verdict"), [("1.5", "failed"), ("1.0", "passed")])
+def test_entries_that_only_a_larger_input_has(tmp_path, framework, factor, verdict):
+    pytest.importorskip(framework)
+    text = (HEADER + TALL).replace("{framework}", framework).replace("{factor}", factor)
+    file = tmp_path / f"tall_{factor[-1]}_{framework[-5:]}.py"
+    file.write_text(text)
+    case = gradcli.check(f"{file}:Tall", order=1).cases[0]
+    assert case.verdict.value == verdict, case.error
+    for finding in case.findings:
+        assert "of shape" in finding.message
+        assert finding.location is not None
