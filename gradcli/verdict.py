@@ -1,4 +1,7 @@
-"""The verdicts, and the reasons a verdict may be withheld; each member carries its sentence."""
+"""The verdicts, and the reasons a verdict may be withheld; each member carries its sentence.
+
+Also when a comparison allows a sentence to call something right.
+"""
 
 from enum import Enum
 
@@ -82,3 +85,20 @@ class Reason(Enum):
         member.sentence = sentence
         member.remedy = remedy
         return member
+
+
+CLEARLY = 16.0
+"""An error is clearly seen by a comparison that would show one this many times smaller."""
+
+
+def tells_apart(error: float | None, resolution: float) -> bool:
+    """Whether a comparison that found nothing wrong may be worded as "the gradient is right there".
+
+    An error of the size found elsewhere must have shown in it clearly. Rounding to float32 gives errors near the
+    resolution, which are above it at one place and below it at another.
+
+    Args:
+        error: the size of the error found elsewhere, relative to a scale; None if it is not known.
+        resolution: the largest error, relative to the same scale, that the comparison may have missed.
+    """
+    return error is not None and error >= CLEARLY * resolution

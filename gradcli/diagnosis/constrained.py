@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.diagnosis.contrast import seen_error
+from gradcli.diagnosis.facts import ROUNDING
 from gradcli.diagnosis.suspect import Suspect
 from gradcli.errors import OverrunError
+from gradcli.verdict import tells_apart
 
 _Array = NDArray[Any]
 
@@ -31,14 +34,34 @@ def right_changes(suspect: Suspect) -> str:
     )
     if block.complex or not whole or not block.shape:
         return ""
+    error = seen_error(suspect)
+    if not tells_apart(error, ROUNDING) or error is None:
+        return ""
     argument = suspect.facts.subject.arguments[suspect.facts.subject.active[suspect.block]]
     with suppress(OverrunError):
-        for changes, within, is_own in _kinds(argument.name, argument.value, argument.domain):
+        for number, (changes, within, is_own) in enumerate(_kinds(argument.name, argument.value, argument.domain)):
             if (is_own or _stays(gradients, within)) and suspect.facts.explains_within(
-                suspect.block, gradients, within
+                suspect.block, gradients, within, error
             ):
-                return f"; the returned gradient is right for {changes} alone"
+                holds = _holds_close_by(suspect, number, within, error)
+                return f"; the returned gradient is right for {changes} alone" if holds else ""
     return ""
+
+
+def _holds_close_by(suspect: Suspect, number: int, within: Callable[[_Array], _Array], error: float) -> bool:
+    """Whether kind `number` of changes is right close by too, at an input changed in this way."""
+    subject, close_by = suspect.facts.subject, suspect.facts.elsewhere
+    position = subject.active[suspect.block]
+    own = subject.arguments[position]
+    if close_by is None:
+        return False
+    moved = own.value + within(close_by.subject.arguments[position].value - own.value)
+    there = suspect.facts.at([moved if p == position else subject.arguments[p].value for p in subject.active])
+    if there is None:
+        return False
+    gradients = there.of(position)
+    kinds = _kinds(own.name, moved, own.domain)
+    return number < len(kinds) and there.explains_within(suspect.block, gradients, kinds[number][1], error)
 
 
 _Kind = tuple[str, Callable[[_Array], _Array], bool]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray
+from gradcli.diagnosis.contrast import right_for_row
 from gradcli.diagnosis.suspect import Named, Suspect, error_size
 from gradcli.diagnosis.table import Gradient, Mask, Table
 from gradcli.diagnosis.terms import lacking_term
@@ -176,7 +177,10 @@ def mixed_up(suspect: Suspect) -> Named | None:
     for order in _orders(suspect):
         if suspect.proves(partial(_taken, order=order)):
             return order.kind, f"{suspect.name}: the returned gradient would be right if {order.text}", {}
-    return averaged(suspect) or (
+    even = averaged(suspect)
+    if even is not None or not right_for_row(suspect, 0):
+        return even
+    return (
         FindingKind.WRONG_GRADIENT,
         f"{suspect.name}: the returned gradient is right when grad_output is all ones, and wrong{error_size(suspect)} "
         "when its entries differ: backward may mix up or average the entries of grad_output",

@@ -21,6 +21,7 @@ from gradcli.frozen import dataclass
 from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.differences.estimate import Estimate
 from gradcli.numerics.sampling.directions import entry_scales, snap
+from gradcli.verdict import tells_apart
 
 DIRECTIONS = 3
 REAL_ROWS = (0, 1)
@@ -183,9 +184,12 @@ class Facts:
         return self.judged(place, candidate, rows=rows) is True
 
     def explains_within(
-        self, place: int, candidate: Sequence[Gradient], within: Callable[[NDArray[Any]], NDArray[Any]]
+        self, place: int, candidate: Sequence[Gradient], within: Callable[[NDArray[Any]], NDArray[Any]], error: float
     ) -> bool:
-        """The result of `explains` for the changes alone that `within`, a projection, leaves as they are."""
+        """The result of `explains` for the changes alone that `within`, a projection, leaves as they are.
+
+        False too where the slopes could miss an `error`, relative to the gradient, as large as that of other changes.
+        """
         where, block = self.subject.domain.slices[place], self.subject.domain.blocks[place]
         generator = np.random.default_rng([self._seed, 43, place])
         arrays = [np.asarray(c) for c in candidate if c is not None]
@@ -196,6 +200,9 @@ class Facts:
             flat = [self._flat(place, c) for c in arrays]
             predicted = np.array([part @ direction[where] for part in flat])
             size = _size(flat, direction[where])
+            scale = float(np.max(np.maximum(size, np.abs(slope.values)), initial=0.0))
+            if not tells_apart(error * scale, _MARGIN * float(np.max(slope.bounds, initial=0.0))):
+                return False
             if len(flat) < len(candidate) or not _close(predicted, slope.values, slope.bounds, size, ROUNDING):
                 return False
         return True

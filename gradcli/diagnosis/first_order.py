@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from gradcli.diagnosis import cotangents, reductions, whole
+from gradcli.diagnosis.code.traced import first_rounding
 from gradcli.diagnosis.constrained import right_changes
 from gradcli.diagnosis.entries import outputs_of, worst_entries
 from gradcli.diagnosis.facts import Facts
@@ -16,6 +17,9 @@ from gradcli.errors import OverrunError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence, Finding, Mismatch
 from gradcli.watchdog.case import is_cut
+
+FLOAT32_ERRORS = 1e-6
+"""Relative errors of a few roundings to float32, whose unit roundoff is 6e-8."""
 
 
 def name_gradient(
@@ -79,6 +83,15 @@ def _named_by(rule: Callable[[Suspect], Named | None], suspect: Suspect) -> Name
 
 
 def _wrong(suspect: Suspect) -> Named:
+    """What is said where no rule holds. A rounded factor shows in no entry: errors of its size and a line do."""
+    errors = [e.max_rel_error for e in suspect.evidence if e.max_rel_error is not None]
+    if errors and max(errors) <= FLOAT32_ERRORS and (place := first_rounding(suspect.facts.subject)) is not None:
+        return (
+            FindingKind.LOW_PRECISION,
+            f"{suspect.name}: the returned gradient is wrong{error_size(suspect)}, as after a calculation in float32, "
+            f"and line {place.line} rounds to a lower precision",
+            {"location": place},
+        )
     return FindingKind.WRONG_GRADIENT, f"{suspect.name}: the returned gradient is wrong{error_size(suspect)}", {}
 
 

@@ -9,6 +9,7 @@ from types import CodeType, FunctionType
 from typing import Any, final
 
 from gradcli.backends.attribution import is_users_file
+from gradcli.diagnosis.contrast import is_clear
 from gradcli.diagnosis.slips.hooks import hooked, running
 from gradcli.diagnosis.suspect import Named, Suspect
 from gradcli.edits.source import Written, written
@@ -36,7 +37,7 @@ def remembered(suspect: Suspect) -> Named | None:
     """Right if one container that the user's functions keep between calls is emptied in every call of forward."""
     info = suspect.facts.subject.info
     forward = written(info.forward)
-    if forward is None or suspect.is_beyond_slopes:
+    if forward is None or not is_clear(suspect):
         return None
     functions = [f for f in (info.forward, info.setup_context, info.backward) if f is not None]
     found = list(_kept_by(functions))

@@ -12,6 +12,7 @@ from gradcli.diagnosis.table import SIGNIFICANCE, Table
 from gradcli.findings import FindingKind
 from gradcli.numerics.wording import of_largest
 from gradcli.results import Mismatch
+from gradcli.verdict import tells_apart
 
 
 def by_rule(suspect: Suspect) -> Named | None:
@@ -48,7 +49,21 @@ def _wrong_entries(suspect: Suspect) -> NDArray[np.bool_] | None:
     wrong: NDArray[np.bool_] = np.logical_or.reduce(known)
     if wrong.all() or not wrong.any() or not any(m is not None and tells_of_the_right(m, wrong, parts) for m in seen):
         return None
-    return wrong
+    return wrong if all(m is None or _stand_out(m, wrong, parts) for m in seen) else None
+
+
+def _stand_out(mismatch: Mismatch, wrong: NDArray[np.bool_], parts: int) -> bool:
+    """Whether the largest error of the wrong entries would clearly show in the others, had they one of its size."""
+    at = wrong.reshape(-1)[np.asarray(mismatch.columns) // parts]
+    with np.errstate(all="ignore"):
+        error = np.abs(mismatch.claimed - mismatch.numeric)
+    if not error[:, at].any():  # the table is a part of a large one, and other parts show the error
+        return True
+    scale = float(np.max(np.abs(mismatch.numeric), initial=0.0))
+    known = ~at & np.isfinite(mismatch.bound)
+    missed = np.maximum(error, 3 * mismatch.bound)[known].max(initial=SIGNIFICANCE * scale)
+    largest = error[:, at].max(initial=0.0)
+    return not np.isfinite(largest) or tells_apart(float(largest), float(missed))
 
 
 def _others_stay_right(suspect: Suspect, mask: NDArray[np.bool_]) -> bool:

@@ -17,6 +17,10 @@ from gradcli.runner.planning.plan import CheckCase
 
 _SAMPLES = 3
 """How many random inputs of the domain the gradient has to be right for."""
+_LARGER = 4.0
+"""It must not be wrong for inputs so many times as large either: random ones lie between 0.3 and 2."""
+_LEAST = 0.5
+"""The smallest entry after a shift."""
 
 
 def positive_note(
@@ -46,8 +50,13 @@ def positive_note(
     recheck = Recheck(subject, proof, case.settings, case.seed)
     free = _free(result.inputs, subject.arguments)
 
+    failing = [subject.arguments, smallest]
+
     def excuses(chosen: tuple[InputSpec, ...]) -> bool:
-        return not _are_positive(chosen, smallest) and _is_right(recheck, chosen, subject.arguments, result, case)
+        if _are_positive(chosen, smallest) or not _is_right(recheck, chosen, subject.arguments, result, case):
+            return False
+        others = (*_made_positive(chosen, failing), *_larger(chosen, subject.arguments, result, case))
+        return not any(recheck.is_refuted(arguments) for arguments in others)
 
     found: list[tuple[InputSpec, ...]] = [(spec,) for spec in free if excuses((spec,))]
     if not found and len(free) > 1 and excuses(free):
@@ -90,8 +99,11 @@ def ordered_note(
             chosen = drawn(pair, domains)
             if not _is_right(recheck, chosen, subject.arguments, result, case):
                 continue
+            if recheck.is_refuted(_put_in_order(pair, subject.arguments)):
+                continue
             # Both positive, in the other order: if the gradient is right there too, the order is not the reason.
-            if not _is_right(recheck, drawn(pair, ORDERED[1][::-1]), subject.arguments, result, case):
+            turned = drawn(pair, ORDERED[1][::-1])
+            if any(recheck.is_refuted(a) or recheck.fails(a) for a in _drawn(turned, subject.arguments, result, case)):
                 low, high = pair
                 flags = " ".join(spec.as_flag() for spec in chosen)
                 return (
@@ -142,6 +154,48 @@ def _are_positive(chosen: Sequence[InputSpec], arguments: Sequence[Argument]) ->
     """Whether all entries of the chosen inputs are positive in these arguments."""
     names = {spec.name for spec in chosen}
     return all(bool((a.value > 0).all()) for a in arguments if a.name in names)
+
+
+def _put_in_order(pair: Sequence[str], arguments: Sequence[Argument]) -> tuple[Argument, ...]:
+    """The arguments with the smaller of two limits as the lower one everywhere."""
+    values = {a.name: a.value for a in arguments if a.name in pair}
+    low, high = (values[name] for name in pair)
+    if low.shape != high.shape:
+        low, high = np.minimum(low, high.min(initial=np.inf)), np.maximum(high, low.max(initial=-np.inf))
+    ordered = dict(zip(pair, (np.minimum(low, high), np.maximum(low, high)), strict=True))
+    return tuple(replace(a, value=ordered[a.name]) if a.name in ordered else a for a in arguments)
+
+
+def _made_positive(
+    chosen: Sequence[InputSpec], failing: Sequence[Sequence[Argument]]
+) -> Iterator[tuple[Argument, ...]]:
+    """The failing arguments with the chosen inputs made positive: by their magnitudes, and shifted together.
+
+    What depends on distances or squares stays wrong there, unless the sign was the reason.
+    """
+    names = {spec.name for spec in chosen}
+    for arguments in failing:
+        least = min((float(a.value.min()) for a in arguments if a.name in names and a.value.size), default=0.0)
+        for changed in (
+            lambda value: np.where(value == 0, _LEAST, np.abs(value)),
+            lambda value, least=least: value - least + _LEAST,
+        ):
+            yield tuple(
+                replace(a, value=np.asarray(changed(a.value), dtype=a.value.dtype)) if a.name in names else a
+                for a in arguments
+            )
+
+
+def _larger(
+    chosen: Sequence[InputSpec], arguments: Sequence[Argument], result: CheckResult, case: CheckCase
+) -> Iterator[tuple[Argument, ...]]:
+    """Arguments drawn from the domain, with larger numbers."""
+    names = {spec.name for spec in chosen}
+    for drawn in _drawn(chosen, arguments, result, case):
+        yield tuple(
+            replace(a, value=np.asarray(a.value * _LARGER, dtype=a.value.dtype)) if a.name in names else a
+            for a in drawn
+        )
 
 
 def _drawn(

@@ -17,7 +17,7 @@ from gradcli.numerics.differences.refute import refuted
 from gradcli.numerics.sampling.directions import entry_scales
 from gradcli.results import Evidence, Finding, judge
 from gradcli.settings import Settings
-from gradcli.verdict import Verdict
+from gradcli.verdict import Verdict, tells_apart
 
 CLOSE_BY = 2.0**-8
 """A point that lies this part of the inputs' size away counts as the same: beside a kink the verdict comes from one."""
@@ -29,6 +29,8 @@ class FailureProof:
 
     finding: Finding
     behind: frozenset[tuple[str, FindingKind | None]]
+    error: float | None = None
+    """The largest error that was measured, relative to the largest entry of the gradient."""
 
     @staticmethod
     def of(finding: Finding, evidence: Sequence[Evidence]) -> "FailureProof":
@@ -37,7 +39,12 @@ class FailureProof:
         close = [e for e in failed if (e.order, e.input) == (finding.order, finding.input)]
         named = [e for e in failed if e.finding is not None and is_same(e.finding, finding)]
         behind = named or close or failed
-        return FailureProof(finding=finding, behind=frozenset((e.check, _kind(e)) for e in behind))
+        errors = [e.max_rel_error for e in behind if e.max_rel_error is not None]
+        return FailureProof(
+            finding=finding,
+            behind=frozenset((e.check, _kind(e)) for e in behind),
+            error=max(errors, default=None),
+        )
 
     @property
     def checks(self) -> tuple[str, ...]:
@@ -110,14 +117,22 @@ class Recheck:
             return False
 
     def passes(self, arguments: Sequence[Argument]) -> bool:
-        """Whether the check that failed passes at the arguments, for the same input and order."""
+        """Whether the check that failed passes at the arguments, for the same input and order.
+
+        The error of the failure must have shown there: the gradient is not zero everywhere, and known well enough.
+        """
         proof = self._proof
         try:
             seen = run_battery(self._subject.rebind(tuple(arguments)), self._settings, seed=self._seed)
         except GradcliError:  # forward or backward refuses these arguments
             return False
         own = [e for e in seen if (e.order, e.input) == (proof.finding.order, proof.finding.input)]
-        return judge(seen) is Verdict.PASSED and any(e.verdict is Verdict.PASSED for e in own)
+        passed = [e for e in own if e.verdict is Verdict.PASSED and not e.zero_everywhere]
+        return judge(seen) is Verdict.PASSED and any(self._would_show(e) for e in passed)
+
+    def _would_show(self, e: Evidence) -> bool:
+        significance = Situation(subject=self._subject, settings=self._settings, seed=self._seed).significance
+        return tells_apart(self._proof.error, max(significance, e.resolution or 0.0))
 
     def is_refuted(self, arguments: Sequence[Argument]) -> bool:
         """Whether the derivative along one direction shows that backward is wrong at exactly these arguments."""

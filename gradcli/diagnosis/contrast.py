@@ -1,0 +1,88 @@
+"""When a sentence may say that a wrong gradient is right for something: what a claim "right when" rests on.
+
+Slopes show an error if it is above their bounds, and a gradient counts as right up to an error that rounding may cause.
+Neither proves that an error of another place is absent: it may be too small to show there, or vanish at these values by
+accident, as a sum of signs does. So the error has to be far above what the comparison misses, relative to one scale,
+and the claim has to hold at further inputs, at one of which the error shows.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from gradcli.backends.base import FloatArray
+from gradcli.diagnosis.facts import ROUNDING, Facts
+from gradcli.diagnosis.suspect import Suspect
+from gradcli.diagnosis.table import Gradient
+from gradcli.verdict import tells_apart
+
+_MARGIN = 3.0
+_REARRANGED = 3
+"""At so many inputs with permuted entries a claim is tried, and close by."""
+
+
+def seen_error(suspect: Suspect) -> float | None:
+    """The largest error that the slopes show, relative to the largest slope; None if they show none."""
+    known = _errors(suspect.facts, suspect.block, suspect.gradients)
+    if known is None:
+        return None
+    errors, missed = known
+    shown = errors[errors > missed + ROUNDING]
+    return float(shown.max()) if shown.size else None
+
+
+def is_clear(suspect: Suspect) -> bool:
+    """Whether the slopes show an error far above what may count as rounding."""
+    return tells_apart(seen_error(suspect), ROUNDING)
+
+
+def right_for_row(suspect: Suspect, row: int) -> bool:
+    """Whether the gradient is right for one cotangent and wrong for the others, here and at other inputs."""
+    if _is_right_for(suspect.facts, suspect.block, suspect.gradients, row) is not True:
+        return False
+    others = [
+        _is_right_for(there, suspect.block, there.of(there.subject.active[suspect.block]), row)
+        for there in _further(suspect)
+    ]
+    return True in others and False not in others
+
+
+def _further(suspect: Suspect) -> Iterator[Facts]:
+    close_by = suspect.facts.elsewhere
+    if close_by is not None:
+        yield close_by
+    for number in range(_REARRANGED):
+        there = suspect.facts.rearranged(number)
+        if there is not None:
+            yield there
+
+
+def _is_right_for(facts: Facts, place: int, gradients: Sequence[Gradient], row: int) -> bool | None:
+    """Whether the gradient is right for one cotangent where it is wrong for the others; None where that is not seen."""
+    known = _errors(facts, place, gradients)
+    if known is None:
+        return None
+    errors, missed = known
+    rest = [other for other in range(len(gradients)) if other != row]
+    if not (errors[:, rest] > missed[:, rest] + ROUNDING).any():
+        return None
+    error = float(errors[:, rest].max(axis=0).min())
+    if not tells_apart(float(errors[:, rest].max()), float(errors[:, row].max())):
+        return False
+    return True if tells_apart(error, max(ROUNDING, float(missed[:, row].max()))) else None
+
+
+def _errors(facts: Facts, place: int, gradients: Sequence[Gradient]) -> tuple[FloatArray, FloatArray] | None:
+    """For each slope and cotangent the error, and the error that the slope may miss, relative to the largest slope.
+
+    None if a gradient is missing, or a slope is not known.
+    """
+    predicted, slopes = facts.projections(place, gradients), facts.slopes(place)
+    if predicted is None:
+        return None
+    values, bounds = np.array([s.values for s in slopes]), np.array([s.bounds for s in slopes])
+    claims = np.array(predicted)
+    scale = float(np.abs(np.concatenate([values, claims])).max(initial=0.0))
+    if not np.isfinite(claims).all() or not np.isfinite(bounds).all() or not scale > 0:
+        return None
+    return np.abs(claims - values) / scale, _MARGIN * bounds / scale
