@@ -2,14 +2,18 @@
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from gradcli.backends.base import Subject
 from gradcli.diagnosis.code.source import function_tree
+from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.saved_constant import saved_constant
 from gradcli.edits.source import written
+from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
+from gradcli.numerics.maps.sizes import COARSE
 from gradcli.numerics.wording import of_largest
 from gradcli.results import Evidence, Finding, Location
 
@@ -57,13 +61,53 @@ def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
     size = f" by up to {of_largest(max(errors), 'derivative')}" if errors else ""
     return Finding(
         kind=FindingKind.WRONG_SECOND_ORDER,
-        message=f"the first derivative is right, but the derivative of order {order} with respect to {inputs} is wrong"
-        f"{size}: if backward calls other Functions, check their backward too",
+        message=_of_lower(worst, subject, order, inputs, size),
         order=order,
         input=worst[0].input,
         output=worst[0].output,
         location=location,
     )
+
+
+def _of_lower(worst: Sequence[Evidence], subject: Subject, order: int, inputs: str, size: str) -> str:
+    """The sentence for a wrong derivative, with what is known of the first one at the inputs where that was measured.
+
+    Where forward does not change at the case's inputs, the first derivative passed there, and tells nothing of others.
+    """
+    wrong = f"the derivative of order {order} with respect to {inputs} is wrong{size}"
+    states = [_first_is_right(e, subject) for e in worst]
+    if False in states:
+        return (
+            f"{wrong}, at inputs where the first derivative is wrong as well: correct that first. It was right, or "
+            "zero, at the inputs of the case"
+        )
+    if None in states:
+        return f"{wrong}: if backward calls other Functions, check their backward too"
+    return f"the first derivative is right, but {wrong}: if backward calls other Functions, check their backward too"
+
+
+def _first_is_right(e: Evidence, subject: Subject) -> bool | None:
+    """Whether all first derivatives are right where a higher one is wrong; None if nothing is seen of them there.
+
+    Some must be seen to be right and not zero: zeros say nothing of the branch whose derivative is wrong.
+    """
+    if e.mismatch is None:
+        return None
+    arguments = list(subject.arguments)
+    point = subject.domain.unflatten(e.mismatch.point[: subject.domain.size])
+    for position, value in zip(subject.active, point, strict=True):
+        arguments[position] = replace(arguments[position], value=value)
+    try:
+        facts = Facts(subject.rebind(arguments), 0)
+        felt = [place for place in range(len(subject.active)) if facts.is_felt(place)]
+        claims = {place: facts.of(subject.active[place]) for place in felt}
+        if any(facts.judged(place, claims[place], relative=COARSE) is False for place in felt):
+            return False
+        return True if felt and all(facts.explains(place, claims[place]) for place in felt) else None
+    except OverrunError:
+        raise
+    except UserCodeError:
+        return None
 
 
 def _claims_nothing(evidence: Evidence) -> bool:

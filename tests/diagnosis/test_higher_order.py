@@ -1,0 +1,87 @@
+"""A wrong second derivative says that the first one is right only where that is seen at the same inputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gradcli
+from gradcli import engine
+from gradcli.engine.autograd import Function
+
+RAY = '''
+import {framework} as torch
+from {framework}.autograd import Function
+
+class Ray(Function):
+    """origin: (N, 3), direction: (N, 3), center: (N, 3), radius: (N,) positive"""
+
+    @staticmethod
+    def forward(ctx, origin, direction, center, radius):
+        oc = origin - center
+        a, b = (direction * direction).sum(-1), (oc * direction).sum(-1)
+        disc = b * b - a * ((oc * oc).sum(-1) - radius**2)
+        hit = disc > 0
+        root = torch.sqrt(torch.where(hit, disc, torch.ones_like(disc)))
+        t = torch.where(hit, (-b - root) / a, torch.zeros_like(a))
+        ctx.save_for_backward(origin, direction, center, radius, t, hit)
+        return t
+
+    @staticmethod
+    def backward(ctx, g):
+        o, d, c, r, t, hit = ctx.saved_tensors
+        p = o + t[:, None] * d - c
+        dF = (p * d).sum(-1)
+        k = torch.where(hit, g / torch.where(hit, dF, torch.ones_like(dF)), torch.zeros_like(g))
+        go = -k[:, None] * p
+        return go, go * {share}, -go, k * r
+'''
+
+
+@pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
+@pytest.mark.parametrize(("share", "verdict"), [("1", "failed"), ("t[:, None]", "passed")])
+def test_a_first_derivative_that_is_zero_at_the_inputs_is_not_called_right(
+    framework: str, share: str, verdict: str, tmp_path: Path
+) -> None:
+    pytest.importorskip(framework)
+    file = tmp_path / "ray.py"
+    file.write_text(RAY.replace("{framework}", framework).replace("{share}", share))
+    case = gradcli.check(f"{file}:Ray").cases[0]
+    assert case.verdict.value == verdict
+    assert not any("first derivative is right" in finding.message for finding in case.findings)
+
+
+class Slope(Function):
+    """3 x² with a wrong derivative."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return 3 * x**2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 7 * g * x
+
+
+class Cube(Function):
+    """x³, whose first derivative is right."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return g * Slope.apply(x)
+
+
+def test_a_first_derivative_that_is_right_is_called_so() -> None:
+    x = engine.tensor([0.5, -1.5, 2.0], dtype=engine.float64, requires_grad=True)
+    (finding,) = gradcli.check(Cube, (x,)).cases[0].findings
+    assert finding.message.startswith("the first derivative is right, but")
