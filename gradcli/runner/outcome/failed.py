@@ -17,6 +17,8 @@ from gradcli.runner.outcome.contained import contained
 from gradcli.runner.outcome.convergence import unconverged_note
 from gradcli.runner.outcome.domains import ordered_note, positive_note, summed_note
 from gradcli.runner.outcome.notes import doubtful_shapes, not_in_findings, other_types, perhaps_without_gradient
+from gradcli.runner.outcome.other_values import inputs_of, named_values
+from gradcli.runner.outcome.recheck import FailureProof, Recheck
 from gradcli.runner.outcome.reduce import smallest_failing
 from gradcli.runner.planning.plan import CheckCase
 from gradcli.runner.store.failures import failure_of, save
@@ -55,7 +57,9 @@ def explained(
         internal,
     )
     findings = tuple(_relative(f) for f in named)
-    result = replace(result, findings=findings, arguments=tuple(subject.arguments))
+    first = replace(result, findings=findings)
+    inputs = inputs_of(result, subject)
+    result = replace(result, findings=findings, arguments=tuple(subject.arguments), inputs=inputs)
     if not findings:
         return replace(result, notes=(*result.notes, *internal))
     is_inferred = result.inputs_from == InputsFrom.INFERRED.value
@@ -88,11 +92,27 @@ def explained(
             lambda: None,
             internal,
         )
+        told = contained(
+            "comparing with the first sample",
+            lambda: _with_values(first, case, subject, evidence, watchdog),
+            lambda: findings,
+            internal,
+        )
     if excuse is not None:
         result = replace(result, notes=(excuse, *result.notes))
     result = replace(result, notes=(*result.notes, *internal))
-    result = replace(result, smallest=tuple(as_code(arguments)))
+    result = replace(result, smallest=tuple(as_code(arguments)), findings=told)
     return result if failures is None else _saved(result, case, arguments, findings[0], failures)
+
+
+def _with_values(
+    first: CheckResult, case: CheckCase, subject: Subject, evidence: Sequence[Evidence], watchdog: Watchdog
+) -> tuple[Finding, ...]:
+    """The findings with the constants at which the error appears, if it does not with those of the first sample."""
+    if watchdog.is_slow:
+        return first.findings
+    proof = FailureProof.of(first.findings[0], evidence)
+    return named_values(first, subject, Recheck(subject, proof, case.settings, case.seed))
 
 
 def _excuse(
