@@ -50,32 +50,15 @@ def explained(
     """
     wanted = case.settings.shrink and case.spec.expect.verdict == "passed"
     internal: list[str] = []
-    named = contained(
-        "naming the mistake",
-        lambda: name_findings(evidence, subject, corrections=wanted),
-        lambda: without_names([e for e in evidence if e.verdict is Verdict.FAILED], subject, located=False),
-        internal,
-    )
-    findings = tuple(_relative(f) for f in named)
+    findings = _named(evidence, subject, internal, corrections=wanted)
     first = replace(result, findings=findings)
     inputs = inputs_of(result, subject)
     result = replace(result, findings=findings, arguments=tuple(subject.arguments), inputs=inputs)
     if not findings:
         return replace(result, notes=(*result.notes, *internal))
-    is_inferred = result.inputs_from == InputsFrom.INFERRED.value
-    doubts = (
-        (
-            *other_types(result.inputs, subject.arguments),
-            *doubtful_shapes(result.inputs, findings),
-            *perhaps_without_gradient(result.inputs, findings),
-        )
-        if is_inferred
-        else ()
-    )
-    stopped = unconverged_note(subject, evidence)
-    notes = (*([] if stopped is None else [stopped]), *doubts, *not_in_findings(result.notes, findings))
+    notes = _notes(result, subject, evidence)
     result = replace(result, excerpt=excerpt_for(findings[0]), notes=notes)
-    if case.spec.expect.verdict != "passed" or not case.settings.shrink:
+    if not wanted:
         return replace(result, notes=(*result.notes, *internal))
     arguments, excuse = tuple(subject.arguments), None
     # Without time the failure stands, at the inputs that showed it.
@@ -103,6 +86,30 @@ def explained(
     result = replace(result, notes=(*result.notes, *internal))
     result = replace(result, smallest=tuple(as_code(arguments)), findings=told)
     return result if failures is None else _saved(result, case, arguments, findings[0], failures)
+
+
+def _named(
+    evidence: Sequence[Evidence], subject: Subject, internal: list[str], *, corrections: bool
+) -> tuple[Finding, ...]:
+    """The findings; those that the checks reported, without lines, if gradcli fails in naming them."""
+    named = contained(
+        "naming the mistake",
+        lambda: name_findings(evidence, subject, corrections=corrections),
+        lambda: without_names([e for e in evidence if e.verdict is Verdict.FAILED], subject, located=False),
+        internal,
+    )
+    return tuple(_relative(finding) for finding in named)
+
+
+def _notes(result: CheckResult, subject: Subject, evidence: Sequence[Evidence]) -> tuple[str, ...]:
+    """The notes of the case that its findings do not say, after what may be wrong with its inputs."""
+    stopped = unconverged_note(subject, evidence)
+    doubts: tuple[str, ...] = () if stopped is None else (stopped,)
+    if result.inputs_from == InputsFrom.INFERRED.value:
+        doubts += other_types(result.inputs, subject.arguments)
+        doubts += doubtful_shapes(result.inputs, result.findings)
+        doubts += perhaps_without_gradient(result.inputs, result.findings)
+    return (*doubts, *not_in_findings(result.notes, result.findings))
 
 
 def _with_values(
