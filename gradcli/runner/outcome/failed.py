@@ -60,7 +60,7 @@ def explained(
     result = replace(result, excerpt=excerpt_for(findings[0]), notes=notes)
     if not wanted:
         return replace(result, notes=(*result.notes, *internal))
-    arguments, excuse = tuple(subject.arguments), None
+    arguments, excuse, told = tuple(subject.arguments), None, findings
     # Without time the failure stands, at the inputs that showed it.
     with suppress(OverrunError), watchdog.during("shrinking", optional=True, share=SHRINKING_SECONDS):
         arguments = contained(
