@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.cases import Argument
+from gradcli.diagnosis.changed_values import blended, deranged, mirrored, moved
 from gradcli.diagnosis.table import Gradient, Table, measured
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.frozen import dataclass
@@ -87,7 +88,7 @@ class Facts:
         This rules out what holds here only because entries happen to be equal, or a matrix symmetric.
         """
         generator = np.random.default_rng([self._seed, 37])
-        return self.at([_moved(self.subject.arguments[p].value, generator) for p in self.subject.active])
+        return self.at([moved(self.subject.arguments[p].value, generator) for p in self.subject.active])
 
     def bound_anew(self) -> "Facts":
         """The same facts with calls limited in time, as at inputs that gradcli chose: a call may not return."""
@@ -110,9 +111,9 @@ class Facts:
         arguments = list(self.subject.arguments)
         for position, argument in enumerate(arguments):
             if position not in self.subject.active and argument.is_tensor and argument.value.dtype.kind in "biu":
-                arguments[position] = replace(argument, value=_mirrored(argument.value, generator))
-        change = _blended if number % 2 else _deranged
-        values = [_moved(change(arguments[p].value, generator), generator) for p in self.subject.active]
+                arguments[position] = replace(argument, value=mirrored(argument.value, generator))
+        change = blended if number % 2 else deranged
+        values = [moved(change(arguments[p].value, generator), generator) for p in self.subject.active]
         return self.at(values, arguments)
 
     def with_defaults(self) -> "Facts | None":
@@ -352,34 +353,6 @@ def _ones(subject: Subject) -> FloatArray:
     return subject.codomain.flatten(
         [np.ones(b.shape, dtype=np.complex128 if b.complex else np.float64) for b in subject.codomain.blocks]
     )
-
-
-def _moved(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
-    """Every entry moved by 1/64 to 1/32 of itself, zeros by as much of the largest entry."""
-    part = generator.choice([-1.0, 1.0], value.shape) * (1 + generator.random(value.shape)) / 64
-    size = np.max(np.abs(value), initial=0.0) or 1.0
-    return np.asarray(value + part * np.where(value == 0, size, value), dtype=value.dtype)
-
-
-def _deranged(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
-    """The entries permuted along one cycle through all of them, so none keeps its place."""
-    cycle = generator.permutation(value.size)
-    changed = np.empty(value.size, dtype=value.dtype)
-    changed[cycle] = value.reshape(-1)[np.roll(cycle, 1)]
-    return changed.reshape(value.shape)
-
-
-def _blended(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
-    """For every entry, a value between those of two others."""
-    one, other = _deranged(value, generator), _deranged(value, generator)
-    return np.asarray(one + generator.random(value.shape) * (other - one), dtype=value.dtype)
-
-
-def _mirrored(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
-    """Booleans permuted; whole numbers mirrored within their range (low + high - value) and permuted."""
-    if value.dtype.kind == "b" or not value.size:
-        return _deranged(value, generator)
-    return _deranged(np.asarray(value.max() - (value - value.min()), dtype=value.dtype), generator)
 
 
 def _size(flat: Sequence[FloatArray], direction: FloatArray) -> FloatArray:
