@@ -1,5 +1,6 @@
 """Number arguments at other values: a constant of 1 or 0 can hide a missing factor or term."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, final
@@ -20,10 +21,14 @@ from gradcli.checks.other_points.numbers import (
     values_to_try,
 )
 from gradcli.checks.other_points.sizes_of_numbers import LongerAxis, axes_for
+from gradcli.checks.other_points.tuples import are_numbers
 from gradcli.checks.variants import variant
 from gradcli.errors import UserCodeError
 from gradcli.results import Evidence
 from gradcli.verdict import Verdict
+
+_SETS, _VERIFIED = 8, 2
+"""How many sets of numbers that change together forward is called with, and how many of them are verified at most."""
 
 
 @final
@@ -34,20 +39,29 @@ class ConstantsCheck(Check):
     sentence = "the gradients stay right for other values of the numeric (non-tensor) arguments"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Verify once for another value of each number argument, defaults included, that forward accepts."""
+        """Verify once for another value of each number argument, defaults included, and once for all whole numbers."""
         subject = situation.subject
         if not comparable(situation):
             return
         given, costly = with_defaults(subject.arguments, subject.info), situation.map_of(subject, 1).is_costly
+        taken: dict[int, Mapping[int, Any]] = {}
+        is_wrong = False
         for position, argument in enumerate(given):
             if costly and sets_accuracy(argument.name):
                 continue  # what sets an accuracy is always excused: not worth trying where each call is slow
-            yield from self._at_other_values(situation, position, given)
+            for evidence in self._at_other_values(situation, position, given, taken):
+                is_wrong = is_wrong or evidence.verdict is Verdict.FAILED
+                yield evidence
+        if not is_wrong:
+            yield from self._together(situation, given, taken)
 
-    def _at_other_values(self, situation: Situation, position: int, given: Sequence[Argument]) -> Iterator[Evidence]:
+    def _at_other_values(
+        self, situation: Situation, position: int, given: Sequence[Argument], taken: dict[int, Mapping[int, Any]]
+    ) -> Iterator[Evidence]:
         """The evidence at the first other value of one argument that forward accepts.
 
-        A further value is tried for a stride or the like if this one changes nothing or backward refuses it.
+        A further value is tried for a stride, a tuple or the like if this one changes nothing or backward refuses it.
+        What was changed goes into `taken`, if it may change together with others.
         """
         subject, argument, is_refused = situation.subject, given[position], False
         for changes in _changes(position, given):
@@ -55,10 +69,13 @@ class ConstantsCheck(Check):
             if other is None or (may_lay_out(argument) and _shapes(other) != _shapes(subject)):
                 continue
             evidence = list(self._tried(situation, other, argument, _label(changes, given)))
-            if not places_windows(argument):
+            refuses = all(e.verdict is Verdict.PASSED and e.reference is None for e in evidence)
+            is_excused = any(e.reference == self.passed().reference for e in evidence)
+            if _goes_with_others(argument) and not is_excused and (_has_further_values(argument) or not refuses):
+                taken.setdefault(position, changes)
+            if not _has_further_values(argument):
                 yield from evidence
                 return
-            refuses = all(e.verdict is Verdict.PASSED and e.reference is None for e in evidence)
             yield from () if refuses and is_refused else evidence
             is_refused = is_refused or refuses
             is_wrong = any(e.verdict is Verdict.FAILED for e in evidence)
@@ -67,7 +84,7 @@ class ConstantsCheck(Check):
 
     def _tried(self, situation: Situation, other: Subject, argument: Argument, label: str) -> Iterator[Evidence]:
         """The evidence at another value of the argument; a note instead if a wrong gradient is excused there."""
-        refusals = chooses_an_axis(argument) or places_windows(argument)
+        refusals = chooses_an_axis(argument) or _has_further_values(argument)
         found = list(variant(self, situation, other, label, None, refusals=refusals))
         wrong = [e for e in found if e.verdict is Verdict.FAILED]
         excuse = _excuse(situation.subject, other, argument) if wrong else None
@@ -81,6 +98,26 @@ class ConstantsCheck(Check):
             return
         names = " and ".join(dict.fromkeys(str(e.input) for e in wrong))
         yield self.passed(f"the gradient of {names} is wrong {label}; not counted as a failure, because {excuse}")
+
+    def _together(
+        self, situation: Situation, given: Sequence[Argument], taken: Mapping[int, Mapping[int, Any]]
+    ) -> Iterator[Evidence]:
+        """The failures where all numbers that were `taken` one by one change together.
+
+        A rule for windows may be right for a stride alone and a dilation alone, and mix them up.
+        """
+        verified = 0
+        for changes in _joint_changes(given, taken):
+            other = _accepted(
+                situation.subject, [replace(a, value=changes.get(n, a.value)) for n, a in enumerate(given)]
+            )
+            if other is None or any(_excuse(situation.subject, other, given[n]) for n in taken):
+                continue
+            found = list(variant(self, situation, other, _label(changes, given), None))
+            yield from (e for e in found if e.verdict is Verdict.FAILED)
+            verified += 1
+            if verified == _VERIFIED or any(e.reference is not None for e in found):
+                return
 
     def _axis_for(self, situation: Situation, other: Subject, argument: Argument) -> LongerAxis | None:
         """The axis with which the gradient is right where it changes with the number, which forward need not ask for.
@@ -134,10 +171,35 @@ def _changes(position: int, given: Sequence[Argument]) -> Iterator[dict[int, Any
             yield from ({position: value, padding: room} for value in reversed(values))
 
 
+def _has_further_values(argument: Argument) -> bool:
+    """Whether other values are tried if one changes nothing or backward refuses it."""
+    return places_windows(argument) or are_numbers(argument)
+
+
+def _goes_with_others(argument: Argument) -> bool:
+    """Whether a number is also changed together with others: a whole one that chooses neither an axis nor a layout."""
+    if chooses_an_axis(argument) or may_lay_out(argument):
+        return False
+    return _has_further_values(argument) or type(argument.value) is int
+
+
+def _joint_changes(given: Sequence[Argument], taken: Mapping[int, Mapping[int, Any]]) -> Iterator[Mapping[int, Any]]:
+    """Sets of changes of all these arguments: first those that were taken one by one."""
+    if len(taken) < 2:
+        return
+    room = {n: value for changes in taken.values() for n, value in changes.items()}
+    values = [
+        dict.fromkeys((changes[position], *values_to_try(given[position], given)))
+        for position, changes in taken.items()
+    ]
+    for chosen in itertools.islice(itertools.product(*values), _SETS):
+        yield room | dict(zip(taken, chosen, strict=True))
+
+
 def _label(changes: Mapping[int, object], given: Sequence[Argument]) -> str:
     """What was changed, as messages say it."""
     parts = [f"{given[n].name}={value!r} (given: {given[n].value!r})" for n, value in changes.items()]
-    return f"with {' and '.join(parts)}"
+    return f"with {' and '.join([*([', '.join(parts[:-1])] if parts[:-1] else []), parts[-1]])}"
 
 
 def _excuse(subject: Subject, other: Subject, argument: Argument) -> str | None:

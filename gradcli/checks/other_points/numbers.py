@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument
+from gradcli.checks.other_points.tuples import are_numbers, tuples_to_try
 from gradcli.errors import UserCodeError
 from gradcli.inputs.hints.argument_names import BLANK_NAMES
 
@@ -55,7 +56,7 @@ def is_formula_constant(argument: Argument) -> bool:
 
 
 def values_to_try(argument: Argument, arguments: Sequence[Argument]) -> tuple[Any, ...]:
-    """The other values of an argument that is a number, or is None where a number may be; none if it has to stay.
+    """The other values of a number, of a tuple of numbers, or of None where a number may be; none if it has to stay.
 
     Args:
         argument: one of the arguments.
@@ -63,6 +64,8 @@ def values_to_try(argument: Argument, arguments: Sequence[Argument]) -> tuple[An
     """
     if argument.value is None:
         return (1, 2) if argument.name.lower() in _STRIDES else indices_to_ignore(argument, arguments)
+    if are_numbers(argument):
+        return tuples_to_try(argument, arguments)
     if not is_formula_constant(argument) or is_ignored_by_some(argument, arguments):
         return ()
     chosen = (other_axes(argument, arguments), unused_classes(argument, arguments), _other_windows(argument))
