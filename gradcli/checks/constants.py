@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument, with_defaults
 from gradcli.checks.base import Check, Situation
+from gradcli.checks.batch.all_sizes import shapes_of
 from gradcli.checks.gradient import comparable
 from gradcli.checks.other_points.numbers import (
     chooses_an_axis,
@@ -20,6 +21,8 @@ from gradcli.checks.other_points.numbers import (
     sets_accuracy,
     values_to_try,
 )
+from gradcli.checks.other_points.other_shapes import at_other_shapes
+from gradcli.checks.other_points.output_lengths import is_output_length, longer_output
 from gradcli.checks.other_points.sizes_of_numbers import LongerAxis, axes_for
 from gradcli.checks.other_points.tuples import are_numbers
 from gradcli.checks.variants import variant
@@ -29,6 +32,8 @@ from gradcli.verdict import Verdict
 
 _SETS, _VERIFIED = 8, 2
 """How many sets of numbers that change together forward is called with, and how many of them are verified at most."""
+_SHAPES = 6
+"""With how many sets of other shapes forward is called for a number whose other values it refuses."""
 
 
 @final
@@ -52,6 +57,8 @@ class ConstantsCheck(Check):
             for evidence in self._at_other_values(situation, position, given, taken):
                 is_wrong = is_wrong or evidence.verdict is Verdict.FAILED
                 yield evidence
+            if not costly and not is_wrong:
+                yield from self._at_longer_output(situation, position, given)
         if not is_wrong:
             yield from self._together(situation, given, taken)
 
@@ -63,11 +70,12 @@ class ConstantsCheck(Check):
         A further value is tried for a stride, a tuple or the like if this one changes nothing or backward refuses it.
         What was changed goes into `taken`, if it may change together with others.
         """
-        subject, argument, is_refused = situation.subject, given[position], False
+        subject, argument, is_refused, is_accepted = situation.subject, given[position], False, False
         for changes in _changes(position, given):
             other = _accepted(subject, [replace(a, value=changes.get(n, a.value)) for n, a in enumerate(given)])
             if other is None or (may_lay_out(argument) and _shapes(other) != _shapes(subject)):
                 continue
+            is_accepted = True
             evidence = list(self._tried(situation, other, argument, _label(changes, given)))
             refuses = all(e.verdict is Verdict.PASSED and e.reference is None for e in evidence)
             is_excused = any(e.reference == self.passed().reference for e in evidence)
@@ -81,14 +89,50 @@ class ConstantsCheck(Check):
             is_wrong = any(e.verdict is Verdict.FAILED for e in evidence)
             if is_wrong or not (refuses or (len(changes) == 1 and _same_forward(subject, other))):
                 return
+        if not is_accepted and not situation.sizes_given:
+            yield from self._at_other_shapes(situation, position, given)
 
-    def _tried(self, situation: Situation, other: Subject, argument: Argument, label: str) -> Iterator[Evidence]:
-        """The evidence at another value of the argument; a note instead if a wrong gradient is excused there."""
+    def _at_other_shapes(self, situation: Situation, position: int, given: Sequence[Argument]) -> Iterator[Evidence]:
+        """The evidence at another value of a number that forward refuses at these inputs, at inputs of other shapes.
+
+        Forward chooses the sizes it takes, so that what backward refuses there says nothing.
+        """
+        argument = given[position]
+        sets = (each for value in values_to_try(argument, given) for each in at_other_shapes(position, value, given))
+        for arguments in itertools.islice(sets, _SHAPES):
+            other = _accepted(situation.subject, arguments)
+            if other is not None and other.active == situation.subject.active:
+                label = f"{_label({position: arguments[position].value}, given)} and {shapes_of(arguments)}"
+                yield from self._tried(situation, other, argument, label, lengths=False)
+                return
+
+    def _at_longer_output(self, situation: Situation, position: int, given: Sequence[Argument]) -> Iterator[Evidence]:
+        """The evidence where an output, whose length is a number, is longer than the input."""
+        subject, argument = situation.subject, given[position]
+        value = longer_output(subject, argument)
+        if value is None:
+            return
+        other = _accepted(subject, [*given[:position], replace(argument, value=value), *given[position + 1 :]])
+        if other is not None and is_output_length(argument, value, subject.first_call.outputs, other):
+            label = _label({position: value}, given)
+            yield from self._tried(situation, other, argument, label, lengths=False)
+
+    def _tried(
+        self, situation: Situation, other: Subject, argument: Argument, label: str, *, lengths: bool = True
+    ) -> Iterator[Evidence]:
+        """The evidence at another value of the argument; a note instead if a wrong gradient is excused there.
+
+        Without `lengths`, an axis that has to be as much longer is no excuse.
+        """
         refusals = chooses_an_axis(argument) or _has_further_values(argument)
         found = list(variant(self, situation, other, label, None, refusals=refusals))
         wrong = [e for e in found if e.verdict is Verdict.FAILED]
         excuse = _excuse(situation.subject, other, argument) if wrong else None
-        longer = self._axis_for(situation, other, argument) if wrong and excuse is None and not refusals else None
+        longer = (
+            self._axis_for(situation, other, argument)
+            if wrong and excuse is None and lengths and not refusals
+            else None
+        )
         if longer is not None:
             axis = longer.named(other.arguments)
             excuse = f"it is right if the length of {axis} changes by {longer.more:+d} as well"
