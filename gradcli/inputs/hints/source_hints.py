@@ -162,7 +162,7 @@ class SourceHints:
         found: set[str] = set()
         for tree in filter(None, map(parsed_text, (self.forward, self.backward))):
             for node in ast.walk(tree):
-                if not isinstance(node, ast.If | ast.IfExp):
+                if not isinstance(node, ast.If | ast.IfExp | ast.While):
                     continue
                 if isinstance(node, ast.If) and isinstance(node.body[0], ast.Raise):
                     continue

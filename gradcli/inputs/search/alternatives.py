@@ -187,13 +187,14 @@ def _other_ranks(
 ) -> Iterator[Guess]:
     """The guess with an axis more or less in a tensor, where the code branches on the number of its axes.
 
-    The axis is a new first one or a new last one, whichever is accepted first; or the first one is left out.
-    A variable that is not an argument may stand for any of the tensors.
+    The axes are those of another tensor, as for one number for each row where there was one for all rows; else there is
+    a new first one or a new last one, whichever is accepted first. The first one is left out as well. A variable that
+    is not an argument may stand for any of the tensors.
     """
     tested = hints.branches_on_rank
     arguments = {slot.name for slot in trials.slots}
     for index, choice in enumerate(guess.skeleton):
-        if choice.kind != "float" or index in guess.domains or not tested:
+        if choice.kind != "float" or not tested:
             continue
         if trials.slots[index].name not in tested and tested <= arguments:
             continue
@@ -209,8 +210,10 @@ def _at_another_rank(
     """
     shape = guess.shapes[index]
     new = next(n for n in itertools.count(2) if all(n not in each for each in guess.shapes.values()))
-    for others in (((new, *shape), (*shape, new)), (shape[1:],)):
-        for other in filter(None, others):
+    longer = [each for each in guess.shapes.values() if len(each) == len(shape) + 1 and shape in (each[1:], each[:-1])]
+    free = index not in guess.domains
+    for others in ((*longer, *([(new, *shape), (*shape, new)] if free else ())), (shape[1:],) if free else ()):
+        for other in filter(None, dict.fromkeys(others)):
             skeleton = tuple(replace(c, rank=len(other)) if at == index else c for at, c in enumerate(guess.skeleton))
             candidate = replace(guess, skeleton=skeleton, shapes={**guess.shapes, index: other})
             if trials.judge(candidate) is None and runs_backward(candidate):
