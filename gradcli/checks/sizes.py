@@ -1,5 +1,6 @@
 """Sizes of the leading axis other than the one given, down to none at all."""
 
+import itertools
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,6 +22,7 @@ from gradcli.checks.batch.resizing import (
     framework_fails_too,
     seems_wrong,
 )
+from gradcli.checks.batch.stacked import calls_with_a_batch
 from gradcli.checks.gradient import comparable
 from gradcli.checks.other_points.failing import failures
 from gradcli.checks.other_points.proof import Wrong, measured, note_of, simplest, wrong_at
@@ -121,9 +123,13 @@ class SizesCheck(BatchCheck):
         return tuple(other for other in (larger, 3 if size == 2 else 2, 1) if other != size)
 
     def further(self, situation: Situation) -> Iterator[Evidence | None]:
-        """Try other sizes along all axes; a wrong gradient there is a failure, or a note if the user gave the sizes."""
-        asked = 0
-        for call in calls_at_other_sizes(situation, few=self.is_dear(situation)):
+        """Try other sizes along all axes, and a batch in front; a wrong gradient there is a failure.
+
+        It is a note if the user gave the sizes.
+        """
+        asked, dear = 0, self.is_dear(situation)
+        stacked = () if dear else calls_with_a_batch(situation)
+        for call in itertools.chain(calls_at_other_sizes(situation, few=dear), stacked):
             if asked < _ARBITRATED and seems_wrong_there(situation, call):
                 asked += 1
                 if is_about_the_size(situation, call.arguments):
