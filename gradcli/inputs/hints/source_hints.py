@@ -13,6 +13,7 @@ from typing import Any
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors, is_layers_parameter, names_tensors
 from gradcli.inputs.hints.conjugates import conjugates_arguments, conjugates_reals, surroundings
+from gradcli.inputs.hints.documented_order import Order, documented_order
 from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes
 from gradcli.inputs.hints.documented_values import Documented, documented_values
 from gradcli.inputs.hints.entries_read import entries_read
@@ -46,7 +47,8 @@ class SourceHints:
 
     `conjugated` says that forward conjugates an argument itself, or takes its imaginary part; `names` are forward's
     global names, `documented` the shapes that docstrings and comments give for arguments, and `values` what they say of
-    the values. `tensors` are annotated as such. `keys` are JAX's random keys, True for typed ones.
+    the values. `tensors` are annotated as such. `keys` are JAX's random keys, True for typed ones. `order` holds pairs of
+    sizes of which the first is the larger one.
     """
 
     forward: str
@@ -59,6 +61,7 @@ class SourceHints:
     values: Documented = field(default_factory=Documented)
     tensors: frozenset[str] = frozenset()
     keys: Mapping[str, bool] = field(default_factory=dict)
+    order: Order = ()
 
     def sum_of(self, position: int) -> Sum | None:
         """The sum of the cotangent that is a factor of this argument's gradient."""
@@ -353,6 +356,7 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         values=values,
         keys=random_keys(info, names, own, parsed),
         tensors=frozenset(name for name, annotation in annotations.items() if names_tensors(annotation)),
+        order=documented_order(shapes, own, info.documentation),
     )
 
 

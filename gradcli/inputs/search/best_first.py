@@ -307,7 +307,7 @@ class BestFirstSearch:
 
     def _unifier(self, skeleton: Skeleton) -> Unifier:
         return Unifier(
-            self._trials, skeleton, square_domain=self._square, axes=self._hints.axes,
+            self._trials, skeleton, square_domain=self._square, axes=self._hints.axes, order=self._hints.order,
             parts=parts_of(self._hints.forward), meant=self._hints.values.domains,
             of_matrices=computes_of_matrices(self._hints.forward),
         )  # fmt: skip

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import final
 
 from gradcli.frozen import dataclass
+from gradcli.inputs.hints.documented_order import Order
 from gradcli.inputs.hints.documented_shapes import Axis, names_in, size_of
 from gradcli.inputs.search.candidates import Skeleton, Slot
 
@@ -51,12 +52,13 @@ class NamedAxes:
 
     def __init__(
         self, axes: Mapping[str, tuple[Axis, ...]], slots: Sequence[Slot], skeleton: Skeleton, places: Sequence[Place],
-        square: Collection[str] = (),
+        square: Collection[str] = (), order: Order = (),
     ) -> None:  # fmt: skip
         """The names that `axes` gives for arguments of as many axes; `places` are all axes of the skeleton.
 
-        Arguments in `square` are square matrices.
+        Arguments in `square` are square matrices. In each pair of `order` the first name has the larger size.
         """
+        self._order = order
         self._places = tuple(places)
         self._names: dict[Place, Axis] = {}
         self._square = [
@@ -100,6 +102,9 @@ class NamedAxes:
         for axis, index in first.items():
             if isinstance(axis, str) and names_in(axis) != [axis]:
                 state = self._composed(state, axis, index, first, sizes_of(state))
+        for larger, smaller in self._order:
+            if larger in first and smaller in first:
+                state = _in_order(state, state.partition[first[larger]], state.partition[first[smaller]], sizes_of)
         return state
 
     def _composed(
@@ -127,6 +132,14 @@ class NamedAxes:
         for place in places.values():
             state = state.with_size(place, sizes[place])
         return state.with_size(state.partition[index], size)
+
+
+def _in_order(state: State, larger: int, smaller: int, sizes_of: Callable[[State], Mapping[int, int]]) -> State:
+    """`state` with the sizes of two axes exchanged where the first is not the larger one, unless one is settled."""
+    sizes = sizes_of(state)
+    if sizes[larger] >= sizes[smaller] or not {larger, smaller}.isdisjoint(dict(state.pinned)):
+        return state
+    return state.with_size(larger, sizes[smaller]).with_size(smaller, sizes[larger])
 
 
 def _is_exact(axis: str, sizes: Mapping[str, int]) -> bool:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import final
 
 from gradcli.frozen import dataclass
+from gradcli.inputs.hints.documented_order import Order
 from gradcli.inputs.hints.documented_shapes import Axis
 from gradcli.inputs.hints.documented_values import CLASSES, MATRICES
 from gradcli.inputs.hints.equal_parts import alike, multiples, unpacked_parts
@@ -67,7 +68,7 @@ class Unifier:
     def __init__(
         self, trials: Trials, skeleton: Skeleton, *, square_domain: DomainChoice | None = None,
         axes: Mapping[str, tuple[Axis, ...]] | None = None, parts: Sequence[int] = (),
-        meant: Mapping[str, str] | None = None, of_matrices: bool = False,
+        meant: Mapping[str, str] | None = None, of_matrices: bool = False, order: Order = (),
     ) -> None:  # fmt: skip
         self._trials = trials
         self._parts = tuple(parts)
@@ -87,7 +88,7 @@ class Unifier:
             if meant and choice.kind in ("float", "label") and trials.slots[slot].name in meant
         }
         square = [trials.slots[slot].name for slot, domain in self._meant.items() if domain in MATRICES]
-        self._named = NamedAxes(axes or {}, trials.slots, skeleton, self._axes, square)
+        self._named = NamedAxes(axes or {}, trials.slots, skeleton, self._axes, square, order)
 
     def _add(self, slot: int, rank: int) -> None:
         shape = self._trials.slots[slot].fixed_shape
