@@ -47,8 +47,8 @@ class SourceHints:
 
     `conjugated` says that forward conjugates an argument itself, or takes its imaginary part; `names` are forward's
     global names, `documented` the shapes that docstrings and comments give for arguments, and `values` what they say of
-    the values. `tensors` are annotated as such. `keys` are JAX's random keys, True for typed ones. `order` holds pairs of
-    sizes of which the first is the larger one.
+    the values. `tensors` are annotated as such. `keys` are JAX's random keys, True for typed ones. `order` holds pairs
+    of sizes of which the first is the larger one.
     """
 
     forward: str
