@@ -29,7 +29,9 @@ _STEP = 2.0**-12
 _LONGEST = 2.0**-4
 _ROUNDINGS = 4.0
 """Values with few digits may be off by so many roundoffs."""
-_APART = 1e-2
+_APART, _APART_CENTRALLY = 1e-2, 1e-5
+"""Parts of the change along a direction by which a right gradient may miss a quotient: one with a step t = 2^-12 on one
+side is off by about t, a central one by t^2 = 6e-8, and by more where forward is steep. What misses it is verified."""
 TOLERANCE = 128 * 2.0**-24
 """Relative; entries in another order may reorder sums, in float32 where the user's code computes in it."""
 _NOISE = 2.0**-46
@@ -246,7 +248,7 @@ def seems_wrong(call: Resized, behind: Sequence[NDArray[Any]] | None = None) -> 
     """Whether a difference quotient along one direction contradicts the gradients of a call.
 
     With the differentiable outputs at the values `behind`, as far away on the other side, the quotient is a central
-    one, which shows ten times smaller errors.
+    one, which shows a thousand times smaller errors.
 
     At a kink, and if forward is noisy or steep, a right gradient may seem wrong too; rounding of low-precision values
     is allowed for.
@@ -267,7 +269,7 @@ def seems_wrong(call: Resized, behind: Sequence[NDArray[Any]] | None = None) -> 
         spread = math.sqrt(sum(paired(term, term) for term in terms))
         floor = _NOISE * sum(paired(np.abs(c), np.abs(one)) for c, one in zip(cotangents, outputs, strict=True))
         roundoff = unit_roundoff_of([*outputs, *beside])
-        apart = _APART if behind is None else _APART / 10
+        apart = _APART if behind is None else _APART_CENTRALLY
         if roundoff > 2.0**-53:
             apart += 2 * _step_for(roundoff)
             sizes = [np.abs(c) * np.abs(one) for c, one in zip(cotangents, outputs, strict=True)]

@@ -3,6 +3,7 @@
 import pytest
 
 import gradcli
+from gradcli import engine
 from gradcli.verdict import Verdict
 
 FRAMEWORKS = ("gradcli.engine", "torch")
@@ -149,3 +150,30 @@ class Checked(Function):
 """
     )
     assert case.verdict is not Verdict.PASSED
+
+
+class Products(engine.autograd.Function):
+    """The products of rows; for tall matrices the gradient of the last row is `FACTOR` times the right one."""
+
+    FACTOR = 1.01
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x @ x.t()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        found = (g + g.t()) @ x
+        found[x.shape[1] :] *= Products.FACTOR
+        return found
+
+
+@pytest.mark.parametrize("seed", [0, 2, 10])
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_one_per_cent_in_one_row_fails_in_whatever_direction_it_is_looked_for(factor, seed, monkeypatch):
+    """A quotient that was allowed to be off by 0.1 % missed it at these seeds."""
+    monkeypatch.setattr(Products, "FACTOR", factor)
+    (case,) = gradcli.check(Products, order=1, seed=seed, only=["gradient", "sizes"], shrink=False).cases
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
