@@ -42,7 +42,8 @@ def _reached(*targets: Callable[..., Any] | None) -> Iterator[FunctionType]:
     while level and len(seen) < _MOST_VALUES:
         fresh = [each for each in level if (id(each[0]), each[1]) not in seen]
         seen |= {(id(value), names) for value, names in fresh}
-        users = [(v, names) for v, names in fresh if not is_pythons(v) and (v in targets or owner_of(v) is None)]
+        known = {id(target) for target in targets}
+        users = [(v, names) for v, names in fresh if not is_pythons(v) and (id(v) in known or owner_of(v) is None)]
         yield from (value for value, _ in users if isinstance(value, FunctionType))
         level = [each for value, names in users for each in references(value, names)]
 

@@ -5,6 +5,12 @@ from collections.abc import Sequence
 
 _PASSED_ON = frozenset(("asarray", "array", "save_for_backward", "asanyarray"))
 _FEWEST, _MOST = 2, 16
+_INDEXED_BY = ("index_", "gather", "scatter", "take", "bincount", "segment_")
+"""How functions begin that take indices."""
+_WITH_AXES = frozenset(
+    ("shape", "size", "dim", "ndim", "T", "mT", "sum", "mean", "reshape", "view", "flatten", "unsqueeze")
+)
+"""Attributes of what has axes of its own: then the argument has rows, not entries."""
 
 
 def entries_read(forward: ast.Module | None, names: Sequence[str]) -> dict[str, tuple[int]]:
@@ -23,9 +29,42 @@ def entries_read(forward: ast.Module | None, names: Sequence[str]) -> dict[str, 
         counts = [_entries(node, above[id(node)]) for node in read if node.id == name]
         entries = {entry for each in counts for entry in each or ()}
         whole = None not in counts and entries == set(range(len(entries)))
-        if whole and _FEWEST <= len(entries) <= _MOST:
+        if whole and _FEWEST <= len(entries) <= _MOST and not _are_arrays(name, forward):
             found[name] = (len(entries),)
     return found
+
+
+def _are_arrays(name: str, forward: ast.Module) -> bool:
+    """Whether an entry of an argument is used as an index, or as an array with axes of its own."""
+    own = {name}
+    for node in ast.walk(forward):
+        if isinstance(node, ast.Assign):
+            values = node.value.elts if isinstance(node.value, ast.Tuple | ast.List) else [node.value]
+            for target in node.targets:
+                targets = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+                for place, each in enumerate(targets):
+                    value = values[place] if len(values) == len(targets) else values[0]
+                    if isinstance(each, ast.Name) and _is_entry(value, name):
+                        own.add(each.id)
+    for node in ast.walk(forward):
+        if isinstance(node, ast.Subscript) and any(_is_entry(part, *own) for part in ast.walk(node.slice)):
+            return True
+        if isinstance(node, ast.Attribute) and node.attr in _WITH_AXES and _is_entry(node.value, *(own - {name})):
+            return True
+        indexed = isinstance(node, ast.Call) and _called(node).startswith(_INDEXED_BY)
+        if isinstance(node, ast.Call) and indexed and any(_is_entry(argument, *own) for argument in node.args):
+            return True
+    return False
+
+
+def _is_entry(node: ast.AST, *names: str) -> bool:
+    """Whether a node is one of the names, or an element of one."""
+    held = node.value if isinstance(node, ast.Subscript) else node
+    return isinstance(held, ast.Name) and held.id in names
+
+
+def _called(node: ast.Call) -> str:
+    return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
 
 
 def _entries(node: ast.Name, parent: ast.AST) -> list[int] | None:
@@ -38,6 +77,5 @@ def _entries(node: ast.Name, parent: ast.AST) -> list[int] | None:
         if elements and not any(isinstance(each, ast.Starred) for each in elements):
             return list(range(len(elements)))
     if isinstance(parent, ast.Call) and node in parent.args:
-        called = getattr(parent.func, "attr", getattr(parent.func, "id", ""))
-        return [] if called in _PASSED_ON else None
+        return [] if _called(parent) in _PASSED_ON else None
     return None

@@ -251,7 +251,7 @@ def loaded(source, name, tmp_path, monkeypatch):
     """A function of a new module."""
     import importlib.util
 
-    path = tmp_path / "written.py"
+    path = tmp_path / f"written_{len([*tmp_path.iterdir()])}.py"  # one name would find the other's compiled file
     path.write_text("import numpy as np\n" + textwrap.dedent(source))
     spec = importlib.util.spec_from_file_location("written_by_hand", path)
     module = importlib.util.module_from_spec(spec)

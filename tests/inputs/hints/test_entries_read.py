@@ -1,0 +1,26 @@
+"""Vectors whose entries forward names one by one, and arguments whose rows it names."""
+
+import ast
+
+import pytest
+
+from gradcli.inputs.hints.entries_read import entries_read
+
+
+@pytest.mark.parametrize(
+    ("body", "shapes"),
+    [
+        ("a, b = x\n    return a * b", {"x": (2,)}),
+        ("return x[0] * x[1] + x[2]", {"x": (3,)}),
+        ("a, b = x\n    return a.sin() * b", {"x": (2,)}),
+        ("a, b = x[0], x[1]\n    return h[a] * h[b]", {}),
+        ("a, b = x\n    return h[a] * h[b]", {}),
+        ("return h[x[0]] * h[x[1]]", {}),
+        ("return h.index_add(0, x[0], h).index_add(0, x[1], h)", {}),
+        ("a, b = x\n    return a.sum() + b.sum()", {}),
+        ("return x[0] * x[1] + x.sum()", {}),
+    ],
+)
+def test_entries_fix_a_length_unless_they_are_indices_or_arrays(body, shapes):
+    tree = ast.parse(f"def forward(ctx, h, x):\n    {body}")
+    assert entries_read(tree, ["h", "x"]) == shapes
