@@ -122,7 +122,7 @@ class ConstantsCheck(Check):
     ) -> Iterator[Evidence]:
         """The evidence at another value of the argument; a note instead if a wrong gradient is excused there.
 
-        Without `lengths`, an axis that has to be as much longer is no excuse.
+        Without `lengths`, a wrong gradient is not excused because an axis would have to be longer too.
         """
         refusals = chooses_an_axis(argument) or _has_further_values(argument)
         found = list(variant(self, situation, other, label, None, refusals=refusals))

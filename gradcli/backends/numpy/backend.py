@@ -253,7 +253,7 @@ class NumpySubject(ArraySubject):
                 nothing = self.materialised([None] * len(self.output_numbers))
                 returned = self._caller.derivative(self.values(), outputs, nothing)
                 found = self._caller.read(returned)
-                self.readings = self._caller.told(returned)
+                self.readings = self._caller.readings_of(returned)
         except (Exception, SystemExit):
             return self.active
         return self.active if isinstance(found, int) else tuple(i for i in self.active if i in found)

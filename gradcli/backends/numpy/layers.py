@@ -140,7 +140,7 @@ def _is_derivative(name: str) -> bool:
 
 
 def _is_only(function: FunctionType | MethodType) -> bool:
-    """Whether a function is the only public one of its module or class that is no derivative."""
+    """Whether no other public function of its module is a forward: all others are derivatives."""
     if isinstance(function, MethodType):
         return False
     defined = [

@@ -18,7 +18,7 @@ from gradcli.backends.numpy.claims import (
     pulled_back,
 )
 from gradcli.backends.numpy.names import Names, is_offset, name_returned, names_returned
-from gradcli.backends.numpy.placements import TREES, order_told, placed, units_of
+from gradcli.backends.numpy.placements import TREES, order_note, placed, units_of
 from gradcli.backends.numpy.values import ValueAndGradients, ValueReader
 from gradcli.backends.owners import tensors_framework
 from gradcli.cases import Argument, InputSpec
@@ -157,11 +157,11 @@ class PairCaller:
         names = self._names.of(len(returned)) if isinstance(returned, tuple) else (self._single,)
         return placed(returned, self._arguments, self.needed, names=names, by_name=self._pair.is_layer)
 
-    def told(self, returned: object) -> tuple[str, ...]:
+    def readings_of(self, returned: object) -> tuple[str, ...]:
         """How what the derivative returned was read, where that is not plain."""
         whole = returned.gradients if isinstance(returned, ValueAndGradients) else returned
-        left = returned.told if isinstance(returned, ValueAndGradients) else None
-        notes = (self._pair.note, left, order_told(self.read(returned), self._arguments, whole))
+        left = returned.note if isinstance(returned, ValueAndGradients) else None
+        notes = (self._pair.note, left, order_note(self.read(returned), self._arguments, whole))
         return tuple(note for note in notes if note)
 
     def advice(self, returned: object, outputs: Sequence[NDArray[Any]], cotangents: Arrays) -> str | None:

@@ -140,7 +140,7 @@ def is_nested(values: Sequence[object]) -> bool:
     return any(value is None or isinstance(value, np.ndarray | list | tuple | dict) for value in values)
 
 
-def order_told(found: Mapping[int, object] | int, arguments: Sequence[Argument], returned: object) -> str | None:
+def order_note(found: Mapping[int, object] | int, arguments: Sequence[Argument], returned: object) -> str | None:
     """How the values of a tuple or a single one were read, where that is not by the order of the arguments alone."""
     if isinstance(found, int) or isinstance(returned, Mapping) or not found:
         return None

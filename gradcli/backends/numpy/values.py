@@ -35,7 +35,7 @@ class ValueAndGradients:
     left_out: tuple[str, ...] = ()
 
     @property
-    def told(self) -> str | None:
+    def note(self) -> str | None:
         """What was not read, for the report."""
         if not self.left_out:
             return None

@@ -30,7 +30,7 @@ class SuspectLine:
 
 
 def locate(finding: Finding, subject: Subject) -> SuspectLine | None:
-    """The line to look at for a finding, None where there is no source, or where the finding has its line already.
+    """The line to look at for a finding, None if there is no source, or if the finding already has a line.
 
     For a gradient: the last executed assignment to what is returned for that input, else the return statement. For a
     write in place: the first statement that writes into an existing object. For a gradient in a wrong place: where it

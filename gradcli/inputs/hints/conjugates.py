@@ -1,7 +1,7 @@
 """Whether source conjugates what is real at real inputs, which makes sense only if the inputs may be complex.
 
-A convolution by Fourier transforms conjugates a spectrum, which is complex for real signals too: that says nothing of
-its inputs. Neither does a function of the user's that is called `conj`, such as that of quaternions.
+A convolution by Fourier transforms conjugates a spectrum, which is complex for real signals too, so its inputs need not
+be complex. A user's own function called `conj`, such as one for quaternions, does not count either.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""Arguments that are dicts, lists or tuples of tensors, told by how forward takes them apart: `params["W"]`."""
+"""Arguments that are dicts, lists or tuples of tensors, recognised by how forward takes them apart: `params["W"]`."""
 
 import ast
 import dataclasses

@@ -39,7 +39,7 @@ def with_composed(
 ) -> Mapping[int, int] | None:
     """New sizes for old ones, in which the documented sums and products of others, such as `2 * H`, are what they say.
 
-    None where they cannot be: a size would need two new values, or one that is no positive number.
+    None if that is impossible: a size would need two new values, or one below 1.
     """
     pairs = [pair for name, shape in shapes.items() for pair in _aligned(hints.documented.get(name, ()), shape)]
     known = {axis: size for axis, size in pairs if isinstance(axis, str) and axis.isidentifier()}

@@ -1,4 +1,4 @@
-"""Single numbers told by their gradients in a function that returns them with its value: `grad_b = np.sum(s)`."""
+"""Single numbers recognised by their gradients in a function that returns them with its value: `grad_b = np.sum(s)`."""
 
 import ast
 import re

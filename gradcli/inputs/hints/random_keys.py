@@ -1,4 +1,4 @@
-"""Arguments that are JAX's random keys, told by their use in `jax.random` and by their names."""
+"""Arguments that are JAX's random keys, recognised by their use in `jax.random` and by their names."""
 
 import ast
 import re

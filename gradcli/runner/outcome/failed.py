@@ -60,7 +60,7 @@ def explained(
     result = replace(result, excerpt=excerpt_for(findings[0]), notes=notes)
     if not wanted:
         return replace(result, notes=(*result.notes, *internal))
-    arguments, excuse, told = tuple(subject.arguments), None, findings
+    arguments, excuse, named = tuple(subject.arguments), None, findings
     # Without time the failure stands, at the inputs that showed it.
     with suppress(OverrunError), watchdog.during("shrinking", optional=True, share=SHRINKING_SECONDS):
         arguments = contained(
@@ -75,7 +75,7 @@ def explained(
             lambda: None,
             internal,
         )
-        told = contained(
+        named = contained(
             "comparing with the first sample",
             lambda: _with_values(first, case, subject, evidence, watchdog),
             lambda: findings,
@@ -84,7 +84,7 @@ def explained(
     if excuse is not None:
         result = replace(result, notes=(excuse, *result.notes))
     result = replace(result, notes=(*result.notes, *internal))
-    result = replace(result, smallest=tuple(as_code(arguments)), findings=told)
+    result = replace(result, smallest=tuple(as_code(arguments)), findings=named)
     return result if failures is None else _saved(result, case, arguments, findings[0], failures)
 
 
