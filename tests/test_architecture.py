@@ -18,7 +18,7 @@ OUTSIDE = [
 """Files outside the package, which stay as short and lie in folders as small."""
 ROWS = (
     {"frozen"},
-    {"errors", "settings", "verdict", "findings", "garbage", "_version"},
+    {"errors", "settings", "verdict", "findings", "garbage", "sources", "_version"},
     {"numerics", "engine", "watchdog"},
     {"results", "traces", "patches", "cases", "targets", "figures", "documents", "display"},
     {"backends", "spec", "inputs"},

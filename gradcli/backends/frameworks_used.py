@@ -149,15 +149,17 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _imports(code: CodeType) -> Iterator[str]:
+@functools.lru_cache(maxsize=_MOST_VALUES)
+def _imports(code: CodeType) -> tuple[str, ...]:
     """The modules that code imports when it runs."""
-    module = ""
+    module, found = "", list[str]()
     for step in dis.get_instructions(code):
         if step.opname == "IMPORT_NAME":
             module = step.argval
-            yield module
+            found.append(module)
         elif step.opname == "IMPORT_FROM":
-            yield f"{module}.{step.argval}"
+            found.append(f"{module}.{step.argval}")
+    return tuple(found)
 
 
 def _is_filled(cell: Any) -> bool:

@@ -3,11 +3,11 @@
 import ast
 import inspect
 import re
-import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, final
 
 from gradcli.frozen import dataclass
+from gradcli.sources import source_of, tree_of
 
 _OF_A_GRADIENT = (
     r"(?:d(?:[A-Za-z]{1,4}_?(?=d))?_?(?:d_?)?|g_?|nabla_?|partial_?|del_?|der_?|deriv(?:ative)?_?"
@@ -168,9 +168,8 @@ def _means(name: str, argument: str, flags: int) -> bool:
 
 def _returned(function: Callable[..., Any] | None) -> list[ast.expr]:
     """What a function returns in its own body, not that of functions inside it."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))  # type: ignore[arg-type]
-    except (OSError, TypeError, SyntaxError, ValueError, IndexError):
+    tree = None if function is None else tree_of(source_of(inspect.unwrap(function)))
+    if tree is None:
         return []
     found: list[ast.expr] = []
     level: list[ast.AST] = list(tree.body)

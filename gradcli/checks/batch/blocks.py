@@ -7,13 +7,13 @@ in forward, in backward and in functions of the user's that these call.
 import ast
 import inspect
 import re
-import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType
 from typing import Any, final
 
 from gradcli.backends.frameworks_used import Names, is_pythons, references
 from gradcli.backends.owners import owner_of
+from gradcli.sources import source_of, tree_of
 from gradcli.targets import TargetInfo
 
 LARGEST = 128
@@ -29,7 +29,7 @@ def block_sizes(info: TargetInfo) -> tuple[int, ...]:
     found: set[int] = set()
     for _ in range(2):  # what forward keeps on ctx is known in the second round
         for function in functions:
-            tree = _parsed(function)
+            tree = tree_of(source_of(function))
             if tree is not None:
                 found.update(_Blocks(function, tree, kept).found())
     return tuple(sorted((size for size in found if 1 < size <= LARGEST), reverse=True))
@@ -46,13 +46,6 @@ def _reached(*targets: Callable[..., Any] | None) -> Iterator[FunctionType]:
         users = [(v, names) for v, names in fresh if not is_pythons(v) and (id(v) in known or owner_of(v) is None)]
         yield from (value for value, _ in users if isinstance(value, FunctionType))
         level = [each for value, names in users for each in references(value, names)]
-
-
-def _parsed(function: FunctionType) -> ast.Module | None:
-    try:
-        return ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError, IndexError, ValueError, RecursionError):
-        return None
 
 
 @final

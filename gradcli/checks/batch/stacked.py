@@ -10,10 +10,10 @@ import numpy as np
 from gradcli.backends.tensor.call_records import CallResult
 from gradcli.cases import Argument
 from gradcli.checks.base import Situation, relative_gap
+from gradcli.checks.batch.fixed import hints_of
 from gradcli.checks.batch.resizing import TOLERANCE, Resized, call_at, is_held
 from gradcli.checks.other_points.points import bounds_of, is_drawn
 from gradcli.checks.seeding import all_finite
-from gradcli.inputs.hints.source_hints import read_hints
 
 _ANY_LEADING_AXES = re.compile(r"\[\s*\.\.\.\s*,|[\"'][^\"'\n]*\.\.\.[^\"'\n]*->")
 """As in `g[..., None]` and `einsum("...ij,...j->...i", ...)`."""
@@ -32,8 +32,7 @@ def calls_with_a_batch(situation: Situation) -> Iterator[Resized]:
     tensors = [n for n, a in enumerate(subject.arguments) if a.is_tensor and not is_held(subject, a)]
     if not tensors or any(a.sparsity is not None for a in subject.arguments):
         return
-    names = [parameter.name for parameter in subject.info.parameters]
-    if _ANY_LEADING_AXES.search(read_hints(subject.info, names).backward) is None:
+    if _ANY_LEADING_AXES.search(hints_of(situation).backward) is None:
         return
     shape = subject.arguments[tensors[0]].shape
     for places in dict.fromkeys((tuple(tensors), tuple(tensors[:1]))):

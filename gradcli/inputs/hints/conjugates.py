@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from types import CellType, ModuleType
 from typing import Any
 
+from gradcli.sources import source_of
+
 _CONJUGATING = frozenset(("conj", "conjugate", "conj_physical", "adjoint"))
 _FRAMEWORKS = frozenset(("torch", "jax", "numpy", "scipy", "gradcli"))
 _MAKE_COMPLEX = frozenset((
@@ -190,12 +192,7 @@ def _is_frameworks(value: object) -> bool:
 
 
 def _matches(function: object, pattern: re.Pattern[str]) -> bool:
-    if not inspect.isfunction(function):
-        return False
-    try:
-        return pattern.search(inspect.getsource(function)) is not None
-    except (OSError, TypeError, SyntaxError, IndexError):
-        return False
+    return inspect.isfunction(function) and pattern.search(source_of(function)) is not None
 
 
 def _last(func: ast.expr) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, final
 
 from gradcli.frozen import dataclass
-from gradcli.inputs.hints.source_hints import parsed
+from gradcli.sources import source_of, tree_of
 from gradcli.targets import TargetInfo
 
 _NAMES = frozenset(
@@ -138,7 +138,7 @@ def _with_own_names(leaves: Sequence[tuple[str, str]], info: TargetInfo, contain
 
 def _read(function: Callable[..., Any], name: str, node: _Node, deepest: int) -> None:
     """Add to `node` how a function takes its argument `name` apart, also in functions that it passes it on to."""
-    tree = parsed(inspect.unwrap(function))
+    tree = tree_of(source_of(inspect.unwrap(function)))
     own = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), None) if tree is not None else None
     if own is not None:
         reader = _Reader(getattr(inspect.unwrap(function), "__globals__", {}), deepest)

@@ -11,6 +11,9 @@ import operator
 import re
 import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from gradcli.sources import tree_of
 
 Axis = int | str
 
@@ -108,9 +111,10 @@ def _value(node: ast.expr, sizes: Mapping[str, int]) -> int | None:
     return None
 
 
-def texts_of(source: str, documentation: str) -> list[str]:
+@lru_cache(maxsize=64)
+def texts_of(source: str, documentation: str) -> tuple[str, ...]:
     """The docstring in a function's source, its comments and a further text, without what they say of results."""
-    return [_without_results(text) for text in (*_texts(source), documentation)]
+    return tuple(_without_results(text) for text in (*_texts(source), documentation))
 
 
 def _without_results(text: str) -> str:
@@ -124,9 +128,8 @@ def _without_results(text: str) -> str:
 
 def _texts(source: str) -> Iterator[str]:
     """The docstring in a function's source, and its comments, each after the parameter on its line."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = tree_of(source)
+    if tree is None:
         return
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

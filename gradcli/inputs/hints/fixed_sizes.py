@@ -8,7 +8,8 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from gradcli.inputs.hints.documented_shapes import Axis, names_in, size_of
-from gradcli.inputs.hints.source_hints import SourceHints, parsed_text
+from gradcli.inputs.hints.source_hints import SourceHints
+from gradcli.sources import tree_of
 
 Shape = tuple[int, ...]
 _REST = ("...", "*")
@@ -28,7 +29,7 @@ def fixed_sizes(hints: SourceHints, shapes: Mapping[str, Shape]) -> frozenset[in
         if axis == size and isinstance(axis, int)
     }
     for text in (hints.forward, hints.backward):
-        tree = parsed_text(text)
+        tree = tree_of(text)
         if tree is not None:
             found.update(_in_source(tree, frozenset(shapes)))
     return frozenset(found & {size for shape in shapes.values() for size in shape})

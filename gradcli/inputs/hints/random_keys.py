@@ -2,41 +2,40 @@
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import isfunction, signature, unwrap
 from typing import Any
 
+from gradcli.sources import source_of, tree_of
 from gradcli.targets import TargetInfo
 
 _NAMES = re.compile(r"(?:prng|rng|random|dropout|noise|sample|init|sub)_?keys?\d?|prng|rngs?\d?|keys?\d?|subkeys?")
 _ATTENTION = frozenset(("q", "query", "queries", "v", "value", "values"))
 _TYPED = re.compile(r"prng_key|jax\.random\.key\(|key_data|PRNGKeyArray|typed key|Key\[Array")
 _DEEPEST = 3
-Parse = Callable[[Any], ast.Module | None]
 
 
-def random_keys(info: TargetInfo, names: Sequence[str], source: str, parsed: Parse) -> Mapping[str, bool]:
+def random_keys(info: TargetInfo, names: Sequence[str], source: str) -> Mapping[str, bool]:
     """The arguments that are random keys of JAX's; True for those that are rather typed keys, of `jax.random.key`.
 
     Args:
         info: the target.
         names: of its arguments.
         source: of its forward.
-        parsed: gives the syntax tree of a function.
     """
     if info.backend != "jax" or info.forward is None:
         return {}
     typed = _TYPED.search(source) is not None
-    used = _used(unwrap(info.forward), tuple(names), parsed, _DEEPEST)
+    used = _used(unwrap(info.forward), tuple(names), _DEEPEST)
     attends = not _ATTENTION.isdisjoint(name.lower() for name in names)
     draws = bool(used) or re.search(r"\b(?:random|jr|jrandom)\b", source) is not None
     found = [name for name in names if name in used or (_NAMES.fullmatch(name.lower()) and draws and not attends)]
     return dict.fromkeys(found, typed)
 
 
-def _used(function: Any, names: Sequence[str], parsed: Parse, deepest: int) -> set[str]:
+def _used(function: Any, names: Sequence[str], deepest: int) -> set[str]:
     """Those of a function's arguments that are passed to functions of jax.random first, also by functions it calls."""
-    tree, known = parsed(function), getattr(function, "__globals__", {})
+    tree, known = tree_of(source_of(function)), getattr(function, "__globals__", {})
     found: set[str] = set()
     for node in ast.walk(tree) if tree is not None else ():
         if not isinstance(node, ast.Call):
@@ -50,7 +49,7 @@ def _used(function: Any, names: Sequence[str], parsed: Parse, deepest: int) -> s
             passed = {
                 taken[p] if isinstance(p, int) else p: n for p, n in given.items() if n in names and _in(p, taken)
             }
-            found |= {passed[name] for name in _used(inner, tuple(passed), parsed, deepest - 1) if name in passed}
+            found |= {passed[name] for name in _used(inner, tuple(passed), deepest - 1) if name in passed}
     return found
 
 

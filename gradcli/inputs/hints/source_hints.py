@@ -1,12 +1,10 @@
 """Hints from the source of forward and backward: ranks, indices, masks, and which arguments have a gradient."""
 
 import ast
-import inspect
 import math
 import re
-import textwrap
 from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -20,6 +18,7 @@ from gradcli.inputs.hints.entries_read import entries_read
 from gradcli.inputs.hints.named_gradients import sums_of_named
 from gradcli.inputs.hints.random_keys import random_keys
 from gradcli.inputs.hints.summed_cotangents import Sum, returned_values, sums_of
+from gradcli.sources import source_of, tree_of
 from gradcli.targets import TargetInfo
 
 _IMAGES = r"conv2d|pool2d|conv_transpose2d|interpolate|grid_sample|unfold\(|\b[bBnN], ?[cC], ?[hH], ?[wW]\b"
@@ -144,7 +143,7 @@ class SourceHints:
         name stands for its value.
         """
         found: list[ast.expr] = []
-        for tree in filter(None, map(parsed_text, (self.forward, self.backward))):
+        for tree in filter(None, map(tree_of, (self.forward, self.backward))):
             for node in ast.walk(tree):
                 if isinstance(node, ast.Compare) and isinstance(node.ops[0], _EQUALITIES) and len(node.ops) == 1:
                     sides = node.left, node.comparators[0]
@@ -163,7 +162,7 @@ class SourceHints:
     def branches_on_rank(self) -> frozenset[str]:
         """The variables on whose number of axes forward or backward branches, other than to raise an exception."""
         found: set[str] = set()
-        for tree in filter(None, map(parsed_text, (self.forward, self.backward))):
+        for tree in filter(None, map(tree_of, (self.forward, self.backward))):
             for node in ast.walk(tree):
                 if not isinstance(node, ast.If | ast.IfExp | ast.While):
                     continue
@@ -176,7 +175,7 @@ class SourceHints:
 
     def demanded_type(self, name: str) -> str | None:
         """The plain types that forward demands of an argument, as in `assert isinstance(v, Number)`; else None."""
-        tree = parsed_text(self.forward)
+        tree = tree_of(self.forward)
         tests = [_demanded(node) for node in ast.walk(tree)] if tree is not None else []
         for test in tests:
             match test:
@@ -203,7 +202,7 @@ class SourceHints:
         """
         if self.gradient_of(position) is not False or is_layers_parameter(name) or name in self.documented:
             return False
-        tree = None if name in self.tensors or name in self.values.domains else parsed_text(self.forward)
+        tree = None if name in self.tensors or name in self.values.domains else tree_of(self.forward)
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
         saved = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == _SAVES]
         inside = {node.id for call in saved for node in ast.walk(call) if isinstance(node, ast.Name)}
@@ -211,7 +210,7 @@ class SourceHints:
 
     def is_condition(self, name: str) -> bool:
         """Whether forward or backward branches on the truth value of an argument, as in `if not training`."""
-        trees = filter(None, map(parsed_text, (self.forward, self.backward)))
+        trees = filter(None, map(tree_of, (self.forward, self.backward)))
         tests = [n.test for tree in trees for n in ast.walk(tree) if isinstance(n, ast.If | ast.IfExp)]
         return any(_stands_for(part, name) for test in tests for part in _conditions(test))
 
@@ -262,8 +261,8 @@ class SourceHints:
     @property
     def minds_complex(self) -> bool:
         """Whether backward conjugates what is real at real inputs, or forward an argument: these may be complex."""
-        tree = None if self.conjugated else parsed_text(self.backward)
-        return self.conjugated or (tree is not None and conjugates_reals(parsed_text(self.forward), tree, self.names))
+        tree = None if self.conjugated else tree_of(self.backward)
+        return self.conjugated or (tree is not None and conjugates_reals(tree_of(self.forward), tree, self.names))
 
     def _bonus(self, name: str, patterns: tuple[str, ...]) -> float:
         escaped = re.escape(name)
@@ -329,8 +328,8 @@ def _keys(node: ast.expr) -> list[ast.expr]:
 
 def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     """The hints for a target whose arguments have these names; without source there are few."""
-    own = _source(info.forward)
-    text = _source(None if info.inner else info.backward)
+    own = source_of(info.forward)
+    text = source_of(None if info.inner else info.backward)
     annotations = {each.name: each.annotation for each in info.parameters if each.annotation is not None}
     shapes = documented_shapes(names, own, info.documentation, annotations)
     needed = [
@@ -341,7 +340,7 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     )
     gradients = _gradients(text, len(names))
     used = ChainMap(*map(surroundings, (info.forward, None if info.inner else info.backward)))
-    tree = parsed_text(own)
+    tree = tree_of(own)
     numbers = [
         n for n, grad in zip(names, gradients, strict=True) if values.types.get(n) == "scalar" and grad is not False
     ]
@@ -350,40 +349,18 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         backward=text,
         gradients=gradients,
         conjugated=tree is not None and conjugates_arguments(tree, names, used),
-        sums=sums_of(parsed_text(text), names) if text else sums_of_named(parsed_text(own), names),
+        sums=sums_of(tree_of(text), names) if text else sums_of_named(tree_of(own), names),
         names=used,
-        documented={**dict.fromkeys(numbers, ()), **entries_read(parsed_text(own), names), **values.shapes, **shapes},
+        documented={**dict.fromkeys(numbers, ()), **entries_read(tree_of(own), names), **values.shapes, **shapes},
         values=values,
-        keys=random_keys(info, names, own, parsed),
+        keys=random_keys(info, names, own),
         tensors=frozenset(name for name, annotation in annotations.items() if names_tensors(annotation)),
         order=documented_order(shapes, own, info.documentation),
     )
 
 
-def _source(function: Callable[..., Any] | None) -> str:
-    if function is None:
-        return ""
-    try:
-        return textwrap.dedent(inspect.getsource(function))
-    except (OSError, TypeError, SyntaxError, IndexError):
-        return ""
-
-
-def parsed(function: Callable[..., Any] | None) -> ast.Module | None:
-    """The syntax tree of a function's source; None if there is no source, or it cannot be parsed alone."""
-    return parsed_text(_source(function))
-
-
-def parsed_text(source: str) -> ast.Module | None:
-    """The syntax tree of a source; None if it cannot be parsed."""
-    try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-
-
 def _gradients(backward: str, count: int) -> tuple[bool | None, ...]:
-    tree = parsed_text(backward)
+    tree = tree_of(backward)
     if tree is None:
         return (None,) * count
     found: list[bool | None] = [None] * count

@@ -11,9 +11,10 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gradcli.inputs.hints.argument_names import PROBABILITY_NAMES, limits_iterations
-from gradcli.inputs.hints.source_hints import SourceHints, parsed_text
+from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.candidates import Choice
 from gradcli.inputs.search.trials import DomainChoice, Guess, Shape, Trials
+from gradcli.sources import tree_of
 
 Pair = tuple[str, str]
 POSITIVE: DomainChoice = ("positive", ())
@@ -198,7 +199,7 @@ def pairs_of(forward: str, parameters: Sequence[str]) -> list[Pair]:
         parameters: the names of its arguments.
     """
     found: list[tuple[str | None, str | None]] = []
-    tree = parsed_text(forward)
+    tree = tree_of(forward)
     if tree is not None:
         values = {
             node.targets[0].id: node.value

@@ -5,10 +5,10 @@ import re
 from collections.abc import Sequence
 
 from gradcli.cases import InputSpec
-from gradcli.inputs.hints.source_hints import parsed
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import sure_constants
 from gradcli.inputs.search.trials import Failure
+from gradcli.sources import source_of, tree_of
 from gradcli.targets import Parameter, TargetInfo
 
 _LIST_WANTED = re.compile(r"Expected a value of type '(?:List|Tuple)\[[^']*Tensor[^']*' for argument '(\w+)'")
@@ -95,7 +95,7 @@ def _variable(key: str) -> str:
 
 def functions_called(info: TargetInfo, names: Sequence[str]) -> list[str]:
     """Those of forward's arguments that it calls as they are."""
-    nodes = list(ast.walk(tree)) if (tree := parsed(info.forward)) is not None else []
+    nodes = list(ast.walk(tree)) if (tree := tree_of(source_of(info.forward))) is not None else []
     called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     replaced = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     return [name for name in names if name in called - replaced]
@@ -104,7 +104,7 @@ def functions_called(info: TargetInfo, names: Sequence[str]) -> list[str]:
 def keys_read(info: TargetInfo, names: Sequence[str]) -> dict[str, list[str]]:
     """The strings by which forward looks into each of its arguments."""
     keys: dict[str, list[str]] = {}
-    tree = parsed(info.forward)
+    tree = tree_of(source_of(info.forward))
     for node in [] if tree is None else ast.walk(tree):
         if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
             continue

@@ -8,7 +8,8 @@ import pytest
 import gradcli
 from gradcli.findings import FindingKind
 from gradcli.inputs.hints.conjugates import conjugates_arguments
-from gradcli.inputs.hints.source_hints import SourceHints, parsed_text
+from gradcli.inputs.hints.source_hints import SourceHints
+from gradcli.sources import tree_of
 from gradcli.verdict import Verdict
 
 SPECTRUM = (
@@ -54,7 +55,7 @@ NAMES = {"conj": conj, "conjugate": conjugate, "quaternions": sys.modules[__name
 )
 def test_what_says_that_inputs_may_be_complex(more: str, backward: str, minds: bool) -> None:
     forward = SPECTRUM.format(more=more)
-    tree = parsed_text(forward)
+    tree = tree_of(forward)
     assert tree is not None
     own = conjugates_arguments(tree, ("x", "k"), NAMES)
     hints = SourceHints(forward=forward, backward=backward, gradients=(), conjugated=own, names=NAMES)

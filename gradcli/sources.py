@@ -1,0 +1,42 @@
+"""The source of the user's functions and its syntax trees, each read once."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+from weakref import WeakKeyDictionary
+
+_KEPT = 64
+"""Sources whose trees are kept: those of one case and of what it calls."""
+_texts: WeakKeyDictionary[Callable[..., Any], str] = WeakKeyDictionary()
+
+
+def source_of(function: Callable[..., Any] | None) -> str:
+    """The source of a function, dedented; empty where there is none (defined in a shell, compiled)."""
+    if function is None:
+        return ""
+    try:
+        found = _texts.get(function)
+        if found is None:
+            found = _texts[function] = _read(function)
+    except TypeError:  # an object without weak references, or one that cannot be hashed
+        return _read(function)
+    return found
+
+
+def _read(function: Callable[..., Any]) -> str:
+    try:
+        return textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError, SyntaxError, IndexError):
+        return ""
+
+
+@lru_cache(maxsize=_KEPT)
+def tree_of(source: str) -> ast.Module | None:
+    """The syntax tree of a source, which is shared and must not be changed; None if it cannot be parsed."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
