@@ -23,10 +23,13 @@ _ROUNDS = re.compile(r"\.(float|half|bfloat16)\(\)|\b(float32|float16|bfloat16|c
 _ONLY_ASKS = re.compile(r"^\s*(if|elif|while|assert)\b|[=!]=")
 
 
-def traced(subject: Subject, follow: Callable[[FrameType, str, Any], Any], seed: int | None = None) -> bool:
-    """Run backward under a trace function, for a grad_output of ones or of random numbers; False if one is set already.
+def traced(
+    subject: Subject, follow: Callable[[FrameType, str, Any], Any], seed: int | None = None, *, forward: bool = False
+) -> bool:
+    """Run backward or forward under a trace function; False if one is set already, and nothing ran.
 
-    What ran counts, even if the framework then refuses what backward returned.
+    grad_output is ones, or random numbers if there is a seed. What ran counts, even if the framework then refuses what
+    backward returned.
     """
     if sys.gettrace() is not None:
         return False
@@ -41,7 +44,10 @@ def traced(subject: Subject, follow: Callable[[FrameType, str, Any], Any], seed:
     sys.settrace(follow)
     try:
         with contextlib.suppress(UserCodeError):
-            (subject.backward if subject.info.inner else subject.raw_backward)(cotangents)
+            if forward:
+                subject.call()
+            else:
+                (subject.backward if subject.info.inner else subject.raw_backward)(cotangents)
     finally:
         sys.settrace(None)
     return True
@@ -98,7 +104,7 @@ class _Filling:
         return self.follow
 
     def _compare(self, tensor: Any, line: int) -> None:
-        value = _array_of(tensor)
+        value = array_of(tensor)
         if value is None:
             return
         self._left -= value.size
@@ -115,7 +121,8 @@ class _Filling:
         self._value = np.array(value)
 
 
-def _array_of(tensor: Any) -> NDArray[Any] | None:
+def array_of(tensor: Any) -> NDArray[Any] | None:
+    """The values of an array or a tensor, in its own memory where it can be; None for other objects."""
     if isinstance(tensor, np.ndarray):
         return tensor
     try:

@@ -1,6 +1,5 @@
 """Which line writes into a tensor that its function does not own, found by checking the tensors after every line."""
 
-import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
-from gradcli.errors import UserCodeError
+from gradcli.diagnosis.code.traced import array_of, traced
 from gradcli.findings import FindingKind
 
 
@@ -19,21 +18,11 @@ def watched_write(subject: Subject, kind: FindingKind, function: Callable[..., A
     In forward these are its arguments; in backward grad_output, or what is saved or an attribute of ctx.
     """
     code = getattr(function, "__code__", None)
-    if not isinstance(code, CodeType) or sys.gettrace() is not None:
+    if not isinstance(code, CodeType):
         return None
     in_backward = function is subject.info.backward
     watch = _Watch(code, kept=in_backward and kind is not FindingKind.MUTATES_GRAD_OUTPUT)
-    cotangents = [np.ones(b.shape, dtype=b.dtype) for b in subject.codomain.blocks]
-    sys.settrace(watch.follow)
-    try:
-        if in_backward:
-            subject.raw_backward(cotangents)
-        else:
-            subject.call()
-    except UserCodeError:
-        pass  # what ran until then was watched
-    finally:
-        sys.settrace(None)
+    traced(subject, watch.follow, forward=not in_backward)
     return watch.line
 
 
@@ -65,19 +54,15 @@ class _Watch:
         if self._kept:
             saved = getattr(values[0], "saved_tensors", ()) if values else ()
             attributes = getattr(values[0], "__dict__", {}).values() if values else ()
-            return [t for t in (*saved, *attributes) if _is_tensor(t)]
+            return [t for t in (*saved, *attributes) if array_of(t) is not None]
         rest = [v for name in self._code.co_varnames for v in [frame.f_locals.get(name)] if isinstance(v, tuple)]
-        return [v for v in [*values, *(item for group in rest for item in group)] if _is_tensor(v)]
+        return [v for v in [*values, *(item for group in rest for item in group)] if array_of(v) is not None]
 
     def _snapshot(self) -> list[NDArray[Any]]:
-        return [np.array(t if isinstance(t, np.ndarray) else t.detach().numpy()) for t in self._tensors]
+        return [np.array(array_of(tensor)) for tensor in self._tensors]
 
     def _changed(self) -> bool:
         return any(
             not np.array_equal(before, after, equal_nan=before.dtype.kind in "fc")
             for before, after in zip(self._values, self._snapshot(), strict=True)
         )
-
-
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, np.ndarray) or (hasattr(value, "detach") and hasattr(value, "numpy"))
