@@ -59,7 +59,30 @@ def _iterates(site: Site) -> bool:
     points = [moved(site.rng, site.x, site.scales) for _ in range(TRIES)]
     for t in (*FARTHER, *FARTHEST):
         points.append(site.x + t * random_direction(site.rng, site.scales))
-    return any(_differs(site, x, here) for x in points)
+    return any(_differs(site, x, here) for x in points) and not _is_exact(site)
+
+
+def _is_exact(site: Site) -> bool:
+    """Whether forward comes to an exact result in a number of steps that depends on x, as pool-adjacent-violators does.
+
+    Where the number of its steps changes, such a forward has a kink, and so has the claim: its slope changes there by
+    half of the kink at least, in the row with the largest one. The claim for the limit of an iteration is smooth there,
+    also if it treats the sizes of an integrator's steps as constants.
+    """
+    direction = random_direction(np.random.default_rng(0), site.scales)
+    stop = where_it_stops(site, direction)
+    bend = _bend(site, direction, stop)
+    if stop is None or bend is None:
+        return False
+    aside, claimed = LONG_STEPS[0] ** 2, slice(-len(site.claim.forms), None)
+    slopes = []
+    for step in (-aside, aside):
+        claim = site.claim_at(site.x + on_grid(stop[0] + step) * direction)
+        if claim is None:
+            return False
+        slopes.append(claim.along(direction)[0][claimed])
+    change = np.abs(slopes[1] - slopes[0])
+    return bool((2 * change >= bend[claimed])[bend[claimed].argmax()])
 
 
 def stops_early(site: Site, first: Reading) -> bool:
@@ -153,20 +176,26 @@ def left_by_stopping(site: Site, direction: Vector) -> tuple[float, Vector]:
 
 def _left_along(site: Site, direction: Vector) -> tuple[float, Vector] | None:
     stop = where_it_stops(site, direction)
+    bend = _bend(site, direction, stop)
+    return stop if stop is None or bend is None else (stop[0], abs(stop[0]) * bend)
+
+
+def _bend(site: Site, direction: Vector, stop: tuple[float, Vector] | None) -> Vector | None:
+    """The change of slope of every row where the number of iterations changes; None where values jump, and nowhere."""
     if stop is None:
         return None
     place, jump = stop
     step = np.copysign(LONG_STEPS[0], place)
     with suppress(Exception):  # outside the domain
         # Over a much shorter step the change of slope is the same at a kink, but not where a pole is close by.
-        bend = np.minimum(*(_bend(site, direction, place, part * step) for part in (1.0, LONG_STEPS[0])))
+        bend = np.minimum(*(_change_of_slope(site, direction, place, part * step) for part in (1.0, LONG_STEPS[0])))
         # Other jumps of this height nearby would change a slope over LONG_STEPS[0] by at most height / LONG_STEPS[0].
         if EXPLAINED * jump.max() < LONG_STEPS[0] * bend.max():
-            return place, abs(place) * bend
-    return stop
+            return np.asarray(bend)
+    return None
 
 
-def _bend(site: Site, direction: Vector, place: float, step: float) -> Vector:
+def _change_of_slope(site: Site, direction: Vector, place: float, step: float) -> Vector:
     """The change of slope of every row at a place, from values up to two steps to both sides."""
     return np.abs(_slope_from(site, direction, place, step) - _slope_from(site, direction, place, -step))
 
