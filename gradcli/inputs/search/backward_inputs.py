@@ -144,9 +144,10 @@ def enlarged(guess: Guess, sizes: Collection[int]) -> Guess:
 
 
 def squared(guess: Guess, attempted: Callable[[Guess], Trial], judge: Callable[[Guess], object | None]) -> Guess | None:
-    """The guess with equal sizes, where the framework refused a gradient with its input's sizes in another order.
+    """The guess with equal sizes, where the framework refused a gradient that has as many axes as its input.
 
-    `grad.t()` is refused where the sizes differ; of a square matrix it is a wrong gradient without an error.
+    `grad.t()` is refused where the sizes differ; of a square matrix it is a wrong gradient without an error. So is
+    `grad.sum(-1)` for a bias along the last axis. A size of 1 is that of a sum that keeps its axis, which stays apart.
 
     Args:
         guess: inputs that forward accepts.
@@ -154,12 +155,15 @@ def squared(guess: Guess, attempted: Callable[[Guess], Trial], judge: Callable[[
         judge: what forward has against a guess, None where it accepts it.
 
     Returns:
-        None where no sizes were exchanged, and where forward or backward refuses equal ones.
+        None where the gradient has another number of axes, and where forward or backward refuses equal sizes.
     """
     refusal = refused_gradient(str(attempted(guess).backward_error))
-    if refusal is None or refusal[0] == refusal[1] or sorted(refusal[0]) != sorted(refusal[1]):
+    if refusal is None or len(refusal[0]) != len(refusal[1]):
         return None
-    sizes, equal = set(refusal[1]), min(refusal[1])
+    sizes = {size for pair in zip(*refusal, strict=True) if len(set(pair)) > 1 for size in pair}
+    if not sizes or 1 in sizes:
+        return None
+    equal = min(sizes)
     shapes = {slot: tuple(equal if n in sizes else n for n in shape) for slot, shape in guess.shapes.items()}
     square = replace(guess, shapes=shapes)
     return square if judge(square) is None and attempted(square).backward_error is None else None
@@ -219,13 +223,13 @@ def _lacks_axes(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 def _is_whole(guess: Guess, before: Trial) -> bool:
     """Whether a tensor without sizes of 1 is left; the first one, where no output has more than one entry."""
-    shapes = [guess.shapes[slot] for slot in _floats(guess)]
+    shapes = [guess.shapes[slot] for slot in _floats(guess, "fixed-tensor")]
     whole = [bool(shape) and 1 not in shape for shape in shapes]
     return whole[0] if all(output.size == 1 for output in before.outputs) else any(whole)
 
 
-def _floats(guess: Guess) -> list[int]:
-    return [slot for slot, choice in enumerate(guess.skeleton) if choice.kind == "float"]
+def _floats(guess: Guess, *further: str) -> list[int]:
+    return [slot for slot, choice in enumerate(guess.skeleton) if choice.kind in ("float", *further)]
 
 
 def settled(unifier: Unifier, guess: Guess) -> Solution:

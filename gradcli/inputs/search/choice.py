@@ -166,13 +166,14 @@ def _agrees(axis: Axis, size: int, sizes: dict[str, int]) -> bool:
 def is_degenerate(guess: Guess, excepted: Collection[int] = ()) -> bool:
     """Whether a tensor has an axis of one entry, or the first one, which tends to be the input itself, no axis.
 
-    Those `excepted` may have such axes, or none.
+    Those `excepted` may have such axes, or none, and so may those that the user gave.
     """
     free = [slot for slot, choice in enumerate(guess.skeleton) if choice.is_free]
     if any(1 in guess.shapes[slot] for slot in free if slot not in excepted):
         return True
-    floats = [slot for slot in free if guess.skeleton[slot].kind in _FLOATS]
-    if not floats or floats[0] in excepted:
+    given = [slot for slot in guess.shapes if guess.skeleton[slot].kind == "fixed-tensor"]
+    floats = sorted([slot for slot in free if guess.skeleton[slot].kind in _FLOATS] + given)
+    if not floats or floats[0] in (*excepted, *given):
         return False
     return not guess.shapes[floats[0]] or all(not guess.shapes[slot] for slot in floats)
 

@@ -87,11 +87,8 @@ def poured(ns: Any, wrong: bool) -> Any:
 @pytest.mark.parametrize("make", [pooled, bubbles, poured])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_right_gradient_passes_and_a_wrong_one_fails(ns: Any, make: Any, seed: int, unexplained: None) -> None:
-    given = (
-        ns.tensor(
-            np.array([0.9, 0.3, 0.5, 1.7, 1.2]) + np.random.default_rng(seed).uniform(-0.05, 0.05, 5), requires_grad=True
-        ),
-    )
+    moved = np.random.default_rng(seed).uniform(-0.05, 0.05, 5)
+    given = (ns.tensor(np.array([0.9, 0.3, 0.5, 1.7, 1.2]) + moved, requires_grad=True),)
 
     def verdict(*, wrong: bool) -> Verdict:
         return gradcli.check(make(ns, wrong), given, order=1, seed=seed).cases[0].verdict

@@ -1,11 +1,17 @@
 """Inputs that are given stay as they are, and settle what is searched for the others."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from gradcli.cases import InputSpec
+from gradcli.cases import CheckSpec, InputSpec
 from gradcli.errors import UsageError
 from gradcli.inputs.flags import parse_argument, parse_input
+from gradcli.runner.case import check_object
+from gradcli.runner.planning.plan import case_of
+from gradcli.settings import Settings
+from gradcli.verdict import Verdict
 from tests.inputs.search.expected import inferred
 
 
@@ -48,3 +54,26 @@ def test_given_inputs_name_the_tensors_of_a_variadic_forward():
 def test_a_given_name_that_forward_lacks_is_refused_with_a_close_one():
     with pytest.raises(UsageError, match=r"no argument 'wieght' \(did you mean 'weight'\?\)"):
         inferred("linear", fixed=(parse_input("wieght=3x4"),))
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_a_scale_has_the_shape_of_its_gradient_beside_a_given_input(ns: Any, factor: float, unexplained: None) -> None:
+    class Swish(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, beta):
+            ctx.save_for_backward(x, beta)
+            return x * (beta * x).sigmoid()
+
+        @staticmethod
+        def backward(ctx, g):
+            x, beta = ctx.saved_tensors
+            s = (beta * x).sigmoid()
+            slope = x * s * (1 - s)
+            return g * (s + beta * slope), factor * (g * x * slope).sum()
+
+    spec = CheckSpec(target="module:Swish", inputs=(parse_input("x=3x4"),))
+    result = check_object(Swish, case_of(spec, Settings(order=1)))
+    assert result.verdict is (Verdict.PASSED if factor == 1.0 else Verdict.FAILED)
+    assert [evidence.input for evidence in result.evidence if evidence.verdict is Verdict.FAILED] == (
+        [] if factor == 1.0 else ["beta"]
+    )
