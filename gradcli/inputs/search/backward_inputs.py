@@ -33,13 +33,21 @@ def merged(unifier: Unifier, solution: Solution, error: BaseException | None) ->
 def exchanges(guess: Guess, error: BaseException | None) -> bool:
     """Whether the framework refused a gradient that has the shape of another input: a mistake at any inputs.
 
-    One that broadcasting would make as large as its input may be a sum over too many axes, as for an input of fewer
-    axes than the guess has: that says nothing against other inputs.
+    The gradient of an earlier input was accepted: if it has another number of axes, the two were not exchanged. One
+    that broadcasting would make as large as its input may be a sum over too many axes, as for an input of fewer axes
+    than the guess has. Neither says anything against other inputs.
     """
     refusal, position = refused_gradient(str(error)), refused_position(str(error))
     if refusal is None or (position is not None and position not in guess.shapes):
         return False
-    return refusal[0] in guess.shapes.values() and not _broadcasts(*refusal)
+    got, wanted = refusal
+    is_anothers = len(got) == len(wanted) and got in guess.shapes.values()
+    return (is_anothers or _is_of_a_later_input(guess, got, position)) and not _broadcasts(got, wanted)
+
+
+def _is_of_a_later_input(guess: Guess, shape: tuple[int, ...], position: int | None) -> bool:
+    """Whether an input behind the one at a position has a shape; any input, where the position is not known."""
+    return any(each == shape for slot, each in guess.shapes.items() if position is None or slot > position)
 
 
 def as_returned(guess: Guess, message: str) -> Guess | None:
@@ -52,9 +60,7 @@ def as_returned(guess: Guess, message: str) -> Guess | None:
     refusal = refused_gradient(message)
     if refusal is None or len(refusal[0]) != len(refusal[1]):
         return None
-    position = refused_position(message)
-    first = -1 if position is None else position
-    if any(shape == refusal[0] for slot, shape in guess.shapes.items() if slot > first):
+    if _is_of_a_later_input(guess, refusal[0], refused_position(message)):
         return None
     changed = [(one, other) for one, other in zip(*refusal, strict=True) if one != other]
     slots = [slot for slot, shape in guess.shapes.items() if shape == refusal[1] and guess.skeleton[slot].is_free]

@@ -10,6 +10,7 @@ import gradcli
 from gradcli.cases import InputSpec
 from gradcli.inputs.search.inference import infer
 from gradcli.targets import Trial
+from gradcli.verdict import Verdict
 from tests.programs import plain_functions as plain
 
 
@@ -189,3 +190,25 @@ def test_a_gradient_of_what_changes_no_output_is_checked(ns: Any, of_x: str, pas
     case = gradcli.check(forgetful(ns, of_x, first=first), shrink=False, order=1).cases[0]
     assert case.verdict is (gradcli.Verdict.PASSED if passes else gradcli.Verdict.FAILED)
     assert [finding.input for finding in case.findings] == ([] if passes else ["x"])
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_the_shape_of_an_earlier_input_is_no_exchange(ns: Any, complete: bool, unexplained: None) -> None:
+    class Gated(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w, v):
+            g, h = (x @ w).sigmoid(), x @ v
+            ctx.save_for_backward(x, w, v, g, h)
+            return g * h
+
+        @staticmethod
+        def backward(ctx, dy):
+            x, w, v, g, h = ctx.saved_tensors
+            dg, dh = dy * h * g * (1 - g), dy * g
+            dx = dg @ w.T + dh @ v.T if complete else dg @ w.T
+            return dx, x.T @ dg, x.T @ dh
+
+    case = gradcli.check(Gated, order=1).cases[0]
+    assert [spec.shape for spec in case.inputs] == [(3, 4), (4, 5), (4, 5)]
+    failed = {evidence.input for evidence in case.evidence if evidence.verdict is Verdict.FAILED}
+    assert failed == (set() if complete else {"x"})
