@@ -83,6 +83,8 @@ class ConstantsCheck(Check):
                 taken.setdefault(position, changes)
             if not _has_further_values(argument):
                 yield from evidence
+                if refuses and chooses_an_axis(argument) and not situation.sizes_given:
+                    yield from self._at_equal_lengths(situation, position, changes[position], given)
                 return
             yield from () if refuses and is_refused else evidence
             is_refused = is_refused or refuses
@@ -105,6 +107,20 @@ class ConstantsCheck(Check):
                 label = f"{_label({position: arguments[position].value}, given)} and {shapes_of(arguments)}"
                 yield from self._tried(situation, other, argument, label, lengths=False)
                 return
+
+    def _at_equal_lengths(
+        self, situation: Situation, position: int, value: object, given: Sequence[Argument]
+    ) -> Iterator[Evidence]:
+        """Failures where the old and the new axis are equally long, for a new one that backward refuses.
+
+        `grad.unsqueeze(-1)` for `grad.unsqueeze(dim)` is refused where lengths differ. Where they are equal, it is
+        wrong without an error.
+        """
+        for arguments in at_other_shapes(position, value, given):
+            other = _accepted(situation.subject, arguments)
+            if other is not None and other.active == situation.subject.active:
+                label = f"{_label({position: value}, given)} and {shapes_of(arguments)}"
+                yield from (e for e in variant(self, situation, other, label, None) if e.verdict is Verdict.FAILED)
 
     def _at_longer_output(self, situation: Situation, position: int, given: Sequence[Argument]) -> Iterator[Evidence]:
         """The evidence where an output, whose length is a number, is longer than the input."""
