@@ -71,15 +71,18 @@ class OtherInputsCheck(Check):
             return
         witness, info = subject.body_map(1), subject.info
         wanted = self.name in situation.settings.only or not info.has_autodiff
-        if witness is None and (not wanted or info.backward is None):
+        if witness is None and (not wanted or (info.backward is None and info.has_autodiff)):  # no rule of its own
             return
         all_bounds = all_bounds_of(subject.arguments, subject.active)
         drawn = {place: bounds for place, bounds in all_bounds.items() if is_drawn(subject.arguments[place])}
+        data = _drawn_data(subject) if drawn else {}
+        parts = [part for part in (drawn, {**drawn, **data} if data else {}) if part]
         compared, overflow = False, None
-        for part in ([drawn] if drawn else []) + ([all_bounds] if all_bounds != drawn else []):
+        for part in parts + ([all_bounds] if all_bounds != drawn else []):
             sweep = _Sweep(situation, witness, part)
             for found in sweep.doubtful():
-                evidence = self._judged(situation, found, counts=part is drawn)
+                label = _data_label(subject, data) if part.keys() & data.keys() else None
+                evidence = self._judged(situation, found, counts=part in parts, label=label)
                 yield from evidence
                 if evidence:
                     return
@@ -88,10 +91,12 @@ class OtherInputsCheck(Check):
         if compared or overflow is not None:
             yield self.passed(*([] if overflow is None else [overflow_note(subject, *overflow)]))
 
-    def _judged(self, situation: Situation, found: "Comparison", *, counts: bool) -> list[Evidence]:
+    def _judged(
+        self, situation: Situation, found: "Comparison", *, counts: bool, label: str | None = None
+    ) -> list[Evidence]:
         """What is wrong at one of the other inputs: failures where they count, else a note; nothing if it is right."""
         steps = counts and iterates(situation.subject, found.arguments)
-        if counts and not steps and (evidence := failures(self.name, situation, found.arguments)):
+        if counts and not steps and (evidence := failures(self.name, situation, found.arguments, label)):
             return evidence
         wrong = wrong_at(situation, found.arguments)
         if wrong is None:
@@ -156,7 +161,7 @@ class _Sweep:
         for candidates in other_points(subject.arguments, self._all_bounds, generator, tried, between):
             found = self._first_compared(cotangent, candidates)
             self.compared = self.compared or found is not None
-            if found is None or asked == ARBITRATED or not found.doubtful(situation):
+            if found is None or asked >= found.most_asked or not found.doubtful(situation):
                 continue
             asked += 1
             yield found
@@ -168,12 +173,16 @@ class _Sweep:
         or if forward's body gives other values than forward. A claim that is not finite is a mistake if the witness is
         finite, except at large inputs: many a right formula overflows there, so that is only kept as `overflow`.
         """
-        subject, witness, given = self._situation.subject, self._witness, self._situation.subject.point
+        subject, given = self._situation.subject, self._situation.subject.point
         for arguments in candidates:
             point = subject.domain.flatten([arguments[i].value for i in subject.active])
             if not np.any(point != given):
                 continue
-            claimed = _pulled(subject.derivative_map(1), point, cotangent, finite=witness is None)
+            at = self._subject_at(arguments)
+            if at is None:
+                continue
+            witness = self._witness if at is subject else at.body_map(1)
+            claimed = _pulled(at.derivative_map(1), point, cotangent, finite=witness is None)
             other = None if witness is None or claimed is None else _pulled(witness, point, cotangent)
             if claimed is None or (witness is not None and (other is None or not _close(claimed[0], other[0]))):
                 continue
@@ -181,6 +190,7 @@ class _Sweep:
                 self.overflow = self.overflow or (arguments, claimed[1])
                 continue
             return Comparison(
+                subject=at,
                 arguments=arguments,
                 point=point,
                 cotangent=cotangent,
@@ -190,11 +200,38 @@ class _Sweep:
             )
         return None
 
+    def _subject_at(self, arguments: Arguments) -> Subject | None:
+        """The subject whose maps hold at these arguments: another one where data change; None if forward refuses."""
+        subject = self._situation.subject
+        if self._all_bounds.keys() <= set(subject.active):
+            return subject
+        try:
+            other = subject.rebind(arguments)
+        except UserCodeError:
+            return None
+        same = other.output_numbers == subject.output_numbers and other.active == subject.active
+        return other if same and other.codomain.size == subject.codomain.size else None
+
+
+def _drawn_data(subject: Subject) -> dict[int, Bounds]:
+    """Where the entries of drawn inputs without a gradient may lie: forward's branch may depend on them as well."""
+    data = [i for i, a in enumerate(subject.arguments) if a.is_tensor and i not in subject.active and is_drawn(a)]
+    return all_bounds_of(subject.arguments, [i for i in data if subject.arguments[i].value.dtype.kind == "f"])
+
+
+def _data_label(subject: Subject, data: Mapping[int, Bounds]) -> str:
+    names = " and ".join(subject.arguments[i].name for i in data)
+    return (
+        f"at values that gradcli tried in addition to the random inputs, also of {names}; if such values cannot occur "
+        "in your program, give fixed numbers as inputs (the key 'value' in a spec, or arrays in Python)"
+    )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """Gradient and reference at one of the other inputs, for one cotangent; `other` is None without a reference."""
 
+    subject: Subject
     arguments: Arguments
     point: FloatArray
     cotangent: FloatArray
@@ -204,14 +241,32 @@ class Comparison:
 
     def doubtful(self, situation: Situation) -> bool:
         """Whether differences have to decide here: gradient and reference differ, for no known reason."""
-        map_ = situation.subject.derivative_map(1)
+        map_ = self.subject.derivative_map(1)
         if self.other is not None and not self.apart(situation):
             return False
         try:
-            known = self._iterates(situation.subject) or self._is_coarse(map_)
+            known = self._iterates(self.subject) or self._is_coarse(map_)
             return not known and (self.other is None or self._seems_wrong(map_))
         except UserCodeError:  # forward refuses what lies close by
             return False
+
+    @property
+    def most_asked(self) -> int:
+        """Up to how many points differences are computed: at more where a quotient along a line shows a mistake."""
+        return 2 * ARBITRATED if self.other is None and self._is_off_along_a_line() else ARBITRATED
+
+    def _is_off_along_a_line(self) -> bool:
+        """Whether a plain quotient on both sides, along a random line, differs visibly from the gradient along it."""
+        map_, scales = self.subject.derivative_map(1), entry_scales(self.subject.domain, self.point)
+        line = scales * np.random.default_rng(37).uniform(-1.0, 1.0, scales.size)
+        try:
+            ends = [float(self.cotangent @ map_.value(self.point + side * _STEP * line)) for side in (1, -1)]
+        except UserCodeError:
+            return False
+        expected = float(self.claimed @ line)
+        size = float(np.abs(self.claimed) @ np.abs(line))
+        noise = 64 * np.finfo(np.float64).eps * max(map(abs, ends)) / _STEP
+        return bool(abs((ends[0] - ends[1]) / (2 * _STEP) - expected) > _WIDE * size + noise)
 
     def _gap(self) -> FloatArray:
         return np.abs(self.claimed - (self.claimed if self.other is None else self.other))
