@@ -64,7 +64,7 @@ class RepeatCheck(Check):
                     yield from problems
                     return
         if raised is not None:
-            yield self.failed(FindingKind.STATEFUL, f"{_RAISES}: {raised}", raised=raised)
+            yield self.failed(FindingKind.STATEFUL, f"{_worded(situation, _RAISES)}: {raised}", raised=raised)
         elif apart is not None:
             yield from self._differing(situation, reference, apart, *_INTERLEAVED)[:1] or [self.passed()]
         if isinstance(same_graph, UserCodeError):
@@ -85,6 +85,7 @@ class RepeatCheck(Check):
         self, situation: Situation, reference: Gradients, other: Gradients, kind: FindingKind, sentence: str
     ) -> list[Evidence]:
         """A finding for each active input whose gradients are not the same."""
+        sentence = _worded(situation, sentence)
         names = [
             situation.input_name(position)
             for position, one, two in zip(situation.subject.active, reference, other, strict=True)
@@ -110,3 +111,8 @@ class RepeatCheck(Check):
         except UserCodeError as error:
             return None, error
         return found, None
+
+
+def _worded(situation: Situation, sentence: str) -> str:
+    """The sentence without `ctx` for NumPy, where there is none."""
+    return sentence.replace(" instead of ctx", "") if situation.subject.info.backend == "numpy" else sentence

@@ -164,6 +164,7 @@ class NumpySubject(ArraySubject):
     ) -> None:
         super().__init__(framework, info, arguments, asked=asked)
         self._pair = pair
+        self._keeps_state, self._takes_state = pair.keeps_state, pair.takes_state
         self._caller = PairCaller(pair, info.name, self.arguments, needed)
         self.settle()
         self.activate(self._spoken_of())
@@ -181,12 +182,17 @@ class NumpySubject(ArraySubject):
 
     def gradients(self, cotangents: Arrays, *, values: dict[int, NDArray[Any]], times: int = 1) -> list[Gradients]:
         """Forward, then the derivative."""
-        outputs, _ = self.forward({i: v.copy(order="K") for i, v in values.items()})
-        return [self._derived(values, outputs, [cotangents])[0] for _ in range(times)]
+        made: list[Gradients] = []
+        outputs: Sequence[NDArray[Any]] = ()
+        for number in range(times):
+            if number == 0 or self._takes_state:
+                outputs, _ = self.forward({i: v.copy(order="K") for i, v in values.items()})
+            made += self._derived(values, outputs, [cotangents])
+        return made
 
     def interleaved(self, cotangents: Arrays, between: Callable[[], bool]) -> Gradients | None:
         """Forward, then `between`, then the derivative; None where it belongs to the last call on an object."""
-        if self._pair.keeps_state:
+        if self._keeps_state:
             return None
         outputs, _ = self.forward(self.values())
         return self._derived(self.values(), outputs, [cotangents])[0] if between() else None
@@ -266,6 +272,8 @@ class NumpySubject(ArraySubject):
         made: list[Gradients] = []
         found: dict[int, object] = {}
         for number, row in enumerate(rows):
+            if number and self._takes_state:
+                self.forward({i: v.copy(order="K") for i, v in values.items()})
             if self._caller.is_vjp or number == 0:
                 fresh = {i: v.copy(order="K") for i, v in values.items()}
                 returned = self._caller.derivative(fresh, outputs, [np.copy(c, order="K") for c in row])

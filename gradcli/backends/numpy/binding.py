@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
-from gradcli.backends.numpy.claims import kept_on_object
+from gradcli.backends.numpy.kept_state import kept_on_object
 from gradcli.errors import UsageError
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

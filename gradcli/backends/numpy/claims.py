@@ -1,13 +1,12 @@
 """What a hand-written derivative returned, read by its shape: a gradient, a Jacobian, or an elementwise derivative."""
 
-import dis
 from collections.abc import Callable, Sequence
-from types import MethodType
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.backends.numpy.kept_state import KeptState, kept_on_object
 from gradcli.cases import Argument
 from gradcli.frozen import dataclass
 
@@ -28,18 +27,16 @@ class GradientPair:
     @property
     def keeps_state(self) -> bool:
         """Whether the derivative reads what the function keeps on an object, as in a layer: it is of the last call."""
-        return self.gradient is not None and bool(kept_on_object(self.function, self.gradient))
+        return bool(self._kept)
 
+    @property
+    def takes_state(self) -> bool:
+        """Whether the derivative also removes what it reads there, so that each call needs a forward of its own."""
+        return self._kept.taken
 
-def kept_on_object(function: Callable[..., Any], gradient: Callable[..., Any]) -> set[str]:
-    """The attributes that a method writes and another method of the same object reads."""
-    own, other = (getattr(method, "__self__", None) for method in (function, gradient))
-    codes = [m.__func__.__code__ for m in (function, gradient) if isinstance(m, MethodType)]
-    if own is not other or isinstance(own, type) or len(codes) < 2:
-        return set()
-    written, read = ([*dis.get_instructions(code)] for code in codes)
-    stored = {step.argval for step in written if step.opname == "STORE_ATTR"}
-    return stored & {step.argval for step in read if step.opname in ("LOAD_ATTR", "LOAD_METHOD")}
+    @property
+    def _kept(self) -> KeptState:
+        return KeptState() if self.gradient is None else kept_on_object(self.function, self.gradient)
 
 
 @final
