@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import gradcli
@@ -111,3 +114,23 @@ def test_a_rounded_factor_in_backward_is_named_with_its_line(tmp_path: Path) -> 
     assert location is not None
     assert ".float()" in Path(location.file).read_text().splitlines()[location.line - 1]
     assert "right w" not in told(case)
+
+
+def contrastive(least: float) -> Callable[..., Any]:
+    def loss_and_grads(x1, x2, same, margin=1.0):
+        """x1, x2: (N, D); same: (N,) boolean mask"""
+        diff = x1 - x2
+        d = np.sqrt((diff**2).sum(1) + 1e-12)
+        gap = margin - d
+        loss = np.mean(np.where(same, d**2, np.maximum(gap, 0) ** 2))
+        k = np.where(same, 2.0, np.where(gap > least, -2 * gap / d, 0.0)) / len(x1)
+        return loss, k[:, None] * diff, -k[:, None] * diff
+
+    return loss_and_grads
+
+
+def test_a_threshold_on_a_difference_is_not_excused_by_positive_inputs() -> None:
+    (right,) = gradcli.check(contrastive(0.0)).cases
+    (wrong,) = gradcli.check(contrastive(1.0)).cases
+    assert (right.verdict, wrong.verdict) == (Verdict.PASSED, Verdict.FAILED)
+    assert "right where" not in told(wrong)

@@ -1,5 +1,6 @@
 """A domain or a shape of the inputs for which the gradient is right, where it is wrong at the inputs tried."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument, InputSpec
+from gradcli.checks.other_points.points import Change, all_bounds_of, is_drawn, other_points
 from gradcli.inputs.builders import build
 from gradcli.inputs.hints.source_hints import read_hints
 from gradcli.inputs.search.domains import ORDERED, pairs_of
@@ -55,7 +57,11 @@ def positive_note(
     def excuses(chosen: tuple[InputSpec, ...]) -> bool:
         if _are_positive(chosen, smallest) or not _is_right(recheck, chosen, subject.arguments, result, case):
             return False
-        others = (*_made_positive(chosen, failing), *_larger(chosen, subject.arguments, result, case))
+        others = itertools.chain(
+            _made_positive(chosen, failing),
+            _larger(chosen, subject.arguments, result, case),
+            _beyond_the_draws(chosen, subject, result, case),
+        )
         return not any(recheck.is_refuted(arguments) for arguments in others)
 
     found: list[tuple[InputSpec, ...]] = [(spec,) for spec in free if excuses((spec,))]
@@ -196,6 +202,21 @@ def _larger(
             replace(a, value=np.asarray(a.value * _LARGER, dtype=a.value.dtype)) if a.name in names else a
             for a in drawn
         )
+
+
+def _beyond_the_draws(
+    chosen: Sequence[InputSpec], subject: Subject, result: CheckResult, case: CheckCase
+) -> Iterator[tuple[Argument, ...]]:
+    """Arguments drawn from the domain, changed as other inputs are: all of them small, or of many sizes.
+
+    Random inputs seldom come near a threshold on a difference of two of them; at small ones every difference is small.
+    """
+    for drawn in itertools.islice(_drawn(chosen, subject.arguments, result, case), 1):
+        floating = [i for i, a in enumerate(drawn) if a.is_tensor and a.value.dtype.kind == "f" and is_drawn(a)]
+        generator = np.random.default_rng([case.seed, 41])
+        left_out = set(Change) - {Change.SCALED, Change.SMALL}
+        for candidates in other_points(drawn, all_bounds_of(drawn, floating), generator, left_out):
+            yield from itertools.islice(candidates, 1)
 
 
 def _drawn(
