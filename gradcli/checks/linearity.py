@@ -128,15 +128,19 @@ def added(zero: NDArray[Any], known: Mapping[str, NDArray[Any]]) -> str:
 
 
 def looks_constant(of_u: NDArray[Any] | None, of_v: NDArray[Any] | None) -> bool:
-    """Whether two cotangents give one gradient that is neither zero nor all NaN."""
-    if of_u is None or of_v is None or not np.any(of_u) or not np.isfinite(of_u).any():
+    """Whether two cotangents give one gradient that is neither zero nor all NaN: its finite entries are compared.
+
+    Beside an infinite entry, any difference of the others is relatively none.
+    """
+    if of_u is None or of_v is None:
         return False
-    return relative_gap(of_u, of_v) == 0.0
+    finite = np.isfinite(of_u) & np.isfinite(of_v)
+    return bool(np.any(of_u[finite])) and relative_gap(of_u[finite], of_v[finite]) == 0.0
 
 
 def ignores_cotangent(of_u: NDArray[Any] | None, of_v: NDArray[Any] | None, of_zero: NDArray[Any] | None) -> bool:
     """Whether a gradient, neither zero nor NaN, is the same for two cotangents and for the zero cotangent."""
-    return of_zero is not None and looks_constant(of_u, of_v) and relative_gap(of_u, of_zero) == 0.0
+    return looks_constant(of_u, of_v) and looks_constant(of_u, of_zero)
 
 
 def departs(

@@ -23,6 +23,10 @@ _STANDS_BEHIND = re.compile(
 _BEGINS_SENTENCE = re.compile(r"(?:^|[.;:(\n]|,\s*where\b)\s*$", re.IGNORECASE)
 _CASES = re.compile(r"\b(?:if|else|otherwise|elsewhere|when|whenever|unless|until|while)\b", re.IGNORECASE)
 _SENTENCE_ENDS = re.compile(r"\.(?=\s|$)|\n\s*\n|;")
+_IN_BRACKETS = re.compile(
+    rf"(?<![\w.])(?P<name>\w+)\s*\((?:strictly\s+)?{_SIGN}\s*(?:[,;](?![^()]*\b(?:negative|zero)\b)[^()]*)?\)",
+    re.IGNORECASE,
+)
 _ARTICLES = frozenset(("a", "A", "i", "I"))
 _AFTER_A_NAME = r"(?=\s*(?:$|[.,;:)\n]|\(|and\b))"
 _BEFORE_AN_ADJECTIVE = r"(?:^|[.,;:(\n]|\b(?:with|of|and)\b)\s*(?:an?\s+)?"
@@ -66,7 +70,17 @@ def tells_apart(names: str, code: str) -> bool:
 
 
 def positives_named(names: Sequence[str], text: str) -> Iterator[str]:
-    """The arguments that follow the word, as in `x (N, C), positive alpha (C,)`; not in `for positive x`."""
+    """The arguments that follow the word, as in `x (N, C), positive alpha (C,)`; not in `for positive x`.
+
+    And those that it follows in brackets, as in `at temperature T (positive, in kelvin)`.
+    """
+    for match in _IN_BRACKETS.finditer(text):
+        if (
+            match["name"] in names
+            and match["name"] not in _ARTICLES
+            and not _CASES.search(_sentence(text, match.start()))
+        ):
+            yield match["name"]
     pattern = rf"{_BEFORE_AN_ADJECTIVE}(?:strictly\s+)?{_SIGN}\s+(?P<names>\w+(?:(?:,|\s+and)\s+\w+)*){_AFTER_A_NAME}"
     for match in re.finditer(pattern, text, re.IGNORECASE):
         owners = re.split(r",\s+|\s+and\s+", match["names"])

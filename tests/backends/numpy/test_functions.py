@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gradcli
 from gradcli.backends.null_backend import NullBackend
 from gradcli.backends.numpy.claims import GradientPair
 from gradcli.backends.registry import backend_named
@@ -222,3 +223,25 @@ def test_exchanged_gradients_are_named_as_such():
     verdict, found = found_in(energy, lambda x, y: energy_gradients(x, y)[::-1], PAIR)
     assert verdict is Verdict.FAILED
     assert found == {(FindingKind.SWAPPED_GRADIENTS, "x"), (FindingKind.SWAPPED_GRADIENTS, "y")}
+
+
+def radiance(T):
+    """The radiance at temperature T (positive, in kelvin)."""
+    return 1 / np.expm1(700 / T)
+
+
+def radiance_slope(T):
+    return 700 / T**2 * np.exp(700 / T) / np.expm1(700 / T) ** 2
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.PASSED), (1.01, Verdict.FAILED)])
+def test_an_elementwise_derivative_that_overflows_in_some_entries_is_not_one_that_ignores_grad_output(factor, verdict):
+    def slope(T):
+        return factor * radiance_slope(T)
+
+    at_one = {"T": np.array([[0.5, 0.8], [300.0, 900.0]])}
+    case = gradcli.check(radiance, at_one, grad=slope, only=("linearity", "gradient"), shrink=False).cases[0]
+    assert FindingKind.IGNORES_GRAD_OUTPUT not in {finding.kind for finding in case.findings}
+    assert case.verdict is Verdict.FAILED  # exp overflows in two entries
+    warm = {"T": np.array([[250.0, 400.0], [300.0, 900.0]])}
+    assert gradcli.check(radiance, warm, grad=slope, shrink=False).verdict is verdict

@@ -30,6 +30,10 @@ SPD = {"A": "spd"}
         ("xu", "State x (2,), torque u (1,) -> xdot (2,)", {"x": (2,), "u": (1,)}, {}),
         ("xy", "The roots of E; x in (0, 1), y between 0 and 1", {}, {"x": "unit", "y": "unit"}),
         ("xy", "Clamps x and y in [0, 1].", {}, {}),
+        ("T", "Radiance at temperature T (positive, in kelvin)", {}, {"T": "positive"}),
+        ("T", "Radiance at temperature T (strictly positive)", {}, {"T": "positive"}),
+        ("T", "Response at shift T (positive, zero or negative)", {}, {}),
+        ("x", "The logarithm if x (positive) is large, else zero", {}, {}),
         ("x", "Linear for x in (0, 1), constant elsewhere. x in (1, 2)", {}, {}),
     ],
 )
