@@ -86,7 +86,7 @@ IMAGE_NAMES = frozenset((
     "img", "image", "images", "feature_map", "fmap",
 ))  # fmt: skip
 ENDINGS: tuple[tuple[str, Values, float], ...] = (
-    (r"(_size|_dim|^num_|^n_|kernel|stride|count|iters?$|steps?$)", (2, 3, 1, 4, (3, 4)), 2.5),
+    (r"(_size|_dim|_height|_width|^num_|^n_|kernel|stride|count|iters?$|steps?$)", (2, 3, 1, 4, (3, 4)), 2.5),
     (r"(eps|epsilon|tol|tolerance)$", (1e-8, 1e-5, 1e-3), 0.8),
     (r"(rate|_factor|_scale|lambda|temp|thresh|const)", (0.7, 2.0, 1e-3), 0.8),
 )
@@ -101,6 +101,13 @@ def is_layers_parameter(name: str) -> bool:
     """Whether an argument of this name is probably a parameter of a layer, which is meant to get a gradient."""
     word = name.lower()
     return word in PARAMETER_NAMES | VECTOR_NAMES or re.match(r"w(?:\d|_|eight|$)|b(?:\d|_|ias|$)", word) is not None
+
+
+def says_number(name: str) -> bool:
+    """Whether a name is a usual one of a number, as `stride` and `pool_height` are."""
+    word = name.lower()
+    known = word in WHOLE_NUMBERS or word in REAL_NUMBERS
+    return (known and len(word) > 1) or any(re.search(pattern, word) for pattern, _, _ in ENDINGS)
 
 
 def limits_iterations(name: str) -> bool:

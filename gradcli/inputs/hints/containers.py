@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, final
 
 from gradcli.frozen import dataclass
+from gradcli.inputs.hints.argument_names import says_number
 from gradcli.sources import source_of, tree_of
 from gradcli.targets import TargetInfo
 
@@ -43,7 +44,7 @@ class _Node:
 
     def __init__(self) -> None:
         self.keys: dict[str, _Node] = {}
-        self.optional = False
+        self.optional = self.is_sliced = False
         self.elements: dict[int, _Node] = {}
         self.each: _Node | None = None
         self.count = 0
@@ -52,7 +53,9 @@ class _Node:
 
     @property
     def is_leaf(self) -> bool:
-        return not (self.keys or self.elements or self.each or self.optional)
+        """Whether it is a tensor: nothing is read from it, or entries, as `c[3]` beside `c[:3]`."""
+        entries = self.is_sliced and all(part.is_leaf for part in self.elements.values())
+        return not (self.keys or (self.elements and not entries) or self.each or self.optional)
 
 
 def containers_of(info: TargetInfo) -> dict[str, Container]:
@@ -105,9 +108,10 @@ def _built(node: _Node, path: str, leaves: list[tuple[str, str]], kind: Any = No
         return kind(**dict.fromkeys(node.fields, 0))
     if node.keys or node.optional:
         for key, child in node.keys.items():
-            child.name = child.name or (key if key.isidentifier() else "")
+            if key.isidentifier() and (not child.name or says_number(key)):
+                child.name = key
         return {key: _built(child, f"{path}[{key!r}]", leaves) for key, child in node.keys.items()}
-    if node.each is not None or node.elements:
+    if node.each is not None or (node.elements and not (path and node.is_leaf)):
         return _sequence(node, path, leaves)
     leaves.append((path, node.name))
     return 0
@@ -170,6 +174,8 @@ class _Reader(ast.NodeVisitor):
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         self._part(node)
+        if isinstance(node.slice, ast.Slice) and (held := self._part(node.value)) is not None:
+            held.is_sliced = True
         self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:

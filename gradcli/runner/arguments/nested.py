@@ -150,9 +150,10 @@ class Unfolded:
         return tuple(sorted(items, key=place))
 
     def text(self, text: str) -> str:
-        """A note with the flags of leaves under their names."""
+        """A note or message with the flags of leaves under their names."""
         for alias, name in self._names.items():
-            text = re.sub(rf"-i {re.escape(alias)}=(\S+)", lambda m, n=name: f'-i "{n}={m[1]}"', text)  # type: ignore[misc]
+            pattern = rf"-(i|a) {re.escape(alias)}=(\S+)"
+            text = re.sub(pattern, lambda m, n=name: f'-{m[1]} "{n}={m[2]}"', text)  # type: ignore[misc]
         return text
 
 

@@ -201,7 +201,9 @@ def _found(
         try:
             found = _found_in(attempts, case, fixed)
         except InputsNotFoundError as error:
-            refusal = refusal or error
+            if refusal is None:
+                refusal = InputsNotFoundError(way.text(str(error)))
+                refusal.__cause__ = error.__cause__
             continue
         drawn = build(found.specs, seed=case.seed)
         whole = replace(
