@@ -5,7 +5,7 @@ import math
 import re
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 from gradcli.frozen import dataclass
@@ -16,6 +16,7 @@ from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes
 from gradcli.inputs.hints.documented_values import Documented, documented_values
 from gradcli.inputs.hints.entries_read import entries_read
 from gradcli.inputs.hints.named_gradients import sums_of_named
+from gradcli.inputs.hints.one_hot_labels import one_hot_labels
 from gradcli.inputs.hints.random_keys import random_keys
 from gradcli.inputs.hints.summed_cotangents import Sum, returned_values, sums_of
 from gradcli.sources import source_of, tree_of
@@ -338,6 +339,8 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     values = documented_values(
         names, own, info.documentation, only=needed[0] if len(needed) == 1 else None, shapes=shapes
     )
+    one_hot = dict.fromkeys(one_hot_labels(info.forward, names), "one-hot")
+    values = replace(values, domains={**one_hot, **values.domains})
     gradients = _gradients(text, len(names))
     used = ChainMap(*map(surroundings, (info.forward, None if info.inner else info.backward)))
     tree = tree_of(own)
