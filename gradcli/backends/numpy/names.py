@@ -51,6 +51,10 @@ _CONVERSIONS = frozenset(
     )
 )
 """Calls that leave a value what it is."""
+_SCALARS = re.compile(
+    r"((?:\w+\s*(?:,|\band\b)\s*)*\w+)\s*(?:[:(]|\bare\b|\bis\b|[-–—])?\s*(?:both\s+|an?\s+)?(?:real\s+)?scalars?\b",
+    re.IGNORECASE,
+)
 _SAYS_GRADIENT = re.compile(r"grad|derivative|jacobian|_jac\b|\bdf\b|with_d|and_d|slope", re.IGNORECASE)
 
 
@@ -95,6 +99,14 @@ def speaks_of_gradients(function: Callable[..., Any]) -> bool:
     """Whether the name or the documentation of a function says that it returns a gradient."""
     named = getattr(function, "__name__", ""), getattr(function, "__doc__", None) or ""
     return any(_SAYS_GRADIENT.search(text) for text in named)
+
+
+def scalars_documented(function: Callable[..., Any]) -> int:
+    """How many arguments the documentation of a function calls scalars, as in `mu, log_sigma scalars`."""
+    said = re.findall(_SCALARS, getattr(function, "__doc__", None) or "")
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    names = set() if code is None else set(code.co_varnames[: code.co_argcount])
+    return len(names & {name for several in said for name in re.findall(r"\w+", several)})
 
 
 def seems_gradient(name: str | None) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from gradcli.backends.arrays.trees import Trees, leaf_names
-from gradcli.backends.numpy.claims import floating_positions, needed_positions
+from gradcli.backends.numpy.claims import floating_positions, is_number, needed_positions
 from gradcli.backends.numpy.names import argument_meant, arguments_meant, keys_meant
 from gradcli.backends.tensor.containers import container_leaves, rebuilt_container
 from gradcli.cases import Argument
@@ -132,6 +132,9 @@ def _several(
     for chosen in (units, _units_at(units, needed), _units_at(units, floating)):
         if len(chosen) == len(returned):
             return _spread(chosen, returned)
+    numbers = [i for i in floating if arguments[i].value.shape == () and not _unit_at(units, i).paths]
+    if len(numbers) == len(returned) and all(is_number(value) for value in returned):
+        return dict(zip(numbers, returned, strict=True))
     return _of_their_shapes(returned, units, arguments, floating) if by_name else len(returned)
 
 

@@ -9,6 +9,7 @@ from gradcli.backends.numpy.claims import is_number
 from gradcli.backends.numpy.names import (
     argument_meant,
     names_returned,
+    scalars_documented,
     seems_gradient,
     seems_no_gradient,
     seems_number,
@@ -54,6 +55,7 @@ class ValueReader:
         self._name = name
         self._names = names_returned(function)
         self._speaks = speaks_of_gradients(function)
+        self._scalars = scalars_documented(function)
 
     def read(
         self, returned: object, arguments: Sequence[str], shapes: Mapping[str, tuple[int, ...]] | None = None
@@ -120,7 +122,8 @@ class ValueReader:
             return False
         if any(map(seems_no_gradient, called)) and not (self._speaks and len(rest) == 1):
             return False
-        return len(rest) == 1 or self._speaks or not any(map(is_number, rest))
+        is_told = self._speaks or len(rest) in (1, self._scalars)  # one number for each scalar argument
+        return is_told or not any(map(is_number, rest))
 
     def _refusal(self, returned: Sequence[Any], names: Sequence[str | None]) -> str:
         shown = ", ".join(name or _described(value) for name, value in zip(names, returned, strict=True))
