@@ -60,7 +60,8 @@ class _Node:
 
 def containers_of(info: TargetInfo) -> dict[str, Container]:
     """The containers among forward's required arguments, by their names."""
-    found = {}
+    found: dict[str, Container] = {}
+    taken = {parameter.name for parameter in info.parameters}
     for parameter in info.parameters:
         if parameter.variadic or parameter.has_default or parameter.static or info.forward is None:
             continue
@@ -77,7 +78,7 @@ def containers_of(info: TargetInfo) -> dict[str, Container]:
         value = _built(node, "", leaves, kind, by_number=by_number)
         found[parameter.name] = Container(
             value=value,
-            leaves=_with_own_names(leaves, info, parameter.name),
+            leaves=_with_own_names(leaves, taken, parameter.name),
             holds_tensors=parameter.name.lower() in _NAMES,
         )
     return found
@@ -129,12 +130,16 @@ def _sequence(node: _Node, path: str, leaves: list[tuple[str, str]]) -> Any:
     return made if any(isinstance(each, tuple | list | dict) for each in made) else tuple(made)
 
 
-def _with_own_names(leaves: Sequence[tuple[str, str]], info: TargetInfo, container: str) -> tuple[tuple[str, str], ...]:
-    """The leaves with names that no other argument and no other leaf has."""
-    taken = {parameter.name for parameter in info.parameters}
+def _with_own_names(leaves: Sequence[tuple[str, str]], taken: set[str], container: str) -> tuple[tuple[str, str], ...]:
+    """The leaves with names that no other argument has, and no other leaf of any container; they are added to `taken`.
+
+    Two arguments of one class have the same fields.
+    """
     made = []
     for number, (path, name) in enumerate(leaves):
         own = name if name and name not in taken else f"{container}_{name or number}"
+        while own in taken:
+            own += "_"
         taken.add(own)
         made.append((path, own))
     return tuple(made)

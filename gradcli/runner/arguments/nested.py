@@ -150,8 +150,14 @@ class Unfolded:
         return tuple(sorted(items, key=place))
 
     def text(self, text: str) -> str:
-        """A note or message with the flags of leaves under their names."""
-        for alias, name in self._names.items():
+        """A note or an error with the arguments and flags of leaves under their names, as the flags are accepted."""
+        names = self._names
+        text = re.sub(
+            r"(?<=\(arguments )[^;)]+",
+            lambda m: ", ".join(names.get(each, each) for each in m[0].split(", ")),
+            text,
+        )
+        for alias, name in names.items():
             pattern = rf"-(i|a) {re.escape(alias)}=(\S+)"
             text = re.sub(pattern, lambda m, n=name: f'-{m[1]} "{n}={m[2]}"', text)  # type: ignore[misc]
         return text

@@ -201,9 +201,7 @@ def _found(
         try:
             found = _found_in(attempts, case, fixed)
         except InputsNotFoundError as error:
-            if refusal is None:
-                refusal = InputsNotFoundError(way.text(str(error)))
-                refusal.__cause__ = error.__cause__
+            refusal = refusal or _with_names_of(way, error)
             continue
         drawn = build(found.specs, seed=case.seed)
         whole = replace(
@@ -219,6 +217,12 @@ def _found(
         raise refusal
     assert first is not None  # noqa: S101 - each way was found or refused; for the type checker
     return first
+
+
+def _with_names_of(way: Unfolded, error: InputsNotFoundError) -> InputsNotFoundError:
+    renamed = InputsNotFoundError(way.text(str(error)))
+    renamed.__cause__ = error.__cause__
+    return renamed
 
 
 def _found_in(attempts: "_Attempts", case: CheckCase, fixed: tuple[InputSpec, ...]) -> Inference:
