@@ -14,7 +14,8 @@ from typing import Any
 from gradcli.sources import source_of
 
 _CONJUGATING = frozenset(("conj", "conjugate", "conj_physical", "adjoint"))
-_FRAMEWORKS = frozenset(("torch", "jax", "numpy", "scipy", "gradcli"))
+FRAMEWORKS = frozenset(("torch", "jax", "numpy", "scipy", "gradcli"))
+"""The packages whose functions are not the user's own."""
 _MAKE_COMPLEX = frozenset((
     "fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "rfft2", "rfftn", "ihfft", "stft", "complex", "polar",
     "view_as_complex", "eig", "eigvals", "complex64", "complex128", "cfloat", "cdouble",
@@ -188,7 +189,7 @@ def _users(func: ast.expr, names: Names) -> object:
 
 def _is_frameworks(value: object) -> bool:
     home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-    return str(home).partition(".")[0] in _FRAMEWORKS
+    return str(home).partition(".")[0] in FRAMEWORKS
 
 
 def _matches(function: object, pattern: re.Pattern[str]) -> bool:

@@ -14,6 +14,7 @@ from gradcli.inputs.hints.conjugates import conjugates_arguments, conjugates_rea
 from gradcli.inputs.hints.documented_order import Order, documented_order
 from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes
 from gradcli.inputs.hints.documented_values import Documented, documented_values
+from gradcli.inputs.hints.einsums import einsum_letters
 from gradcli.inputs.hints.entries_read import entries_read
 from gradcli.inputs.hints.named_gradients import sums_of_named
 from gradcli.inputs.hints.one_hot_labels import one_hot_labels
@@ -48,7 +49,7 @@ class SourceHints:
     `conjugated` says that forward conjugates an argument itself, or takes its imaginary part; `names` are forward's
     global names, `documented` the shapes that docstrings and comments give for arguments, and `values` what they say of
     the values. `tensors` are annotated as such. `keys` are JAX's random keys, True for typed ones. `order` holds pairs
-    of sizes of which the first is the larger one.
+    of sizes of which the first is the larger one; `letters` are those of einsums.
     """
 
     forward: str
@@ -62,6 +63,7 @@ class SourceHints:
     tensors: frozenset[str] = frozenset()
     keys: Mapping[str, bool] = field(default_factory=dict)
     order: Order = ()
+    letters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def sum_of(self, position: int) -> Sum | None:
         """The sum of the cotangent that is a factor of this argument's gradient."""
@@ -84,8 +86,8 @@ class SourceHints:
             bonuses[match[1].count(",") + (1 if match[2] is None else 2)] = 3.0
         if first and (last := max(self._reduced_axes, default=0)) > 1:
             bonuses.setdefault(last + 1, 2.0)
-        if name in self._einsum_letters:
-            bonuses[len(self._einsum_letters[name])] = 2.5
+        if name in self.letters:
+            bonuses[len(self.letters[name])] = 2.5
         for match in re.finditer(rf"(?<![\w.]){escaped}\[((?:[:\w.]+, ?)*(?:[:\w.]+))\]", self.forward):
             axes = [axis.strip() for axis in match[1].split(",")]
             kept = [axis for axis in axes if axis not in ("None", "np.newaxis")]
@@ -126,16 +128,7 @@ class SourceHints:
     @property
     def axes(self) -> dict[str, tuple[Axis, ...]]:
         """The axes of arguments, by name, that documentation gives or else the letters of an einsum."""
-        return {**{name: tuple(letters) for name, letters in self._einsum_letters.items()}, **self.documented}
-
-    @property
-    def _einsum_letters(self) -> dict[str, str]:
-        """The letters of each argument that goes into an einsum as it is."""
-        found: dict[str, str] = {}
-        for match in re.finditer(r"einsum\(\s*[\"']([a-zA-Z, ]+)->[a-zA-Z ]*[\"'],([^)]*)\)", self.forward):
-            for letters, operand in zip(match[1].split(","), match[2].split(","), strict=False):
-                found.setdefault(operand.strip(), letters.strip())
-        return found
+        return {**self.letters, **self.documented}
 
     def compared_with(self, name: str) -> tuple[Any, ...]:
         """The strings and numbers that forward or backward compares an argument with, or looks up by it.
@@ -359,6 +352,7 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         keys=random_keys(info, names, own),
         tensors=frozenset(name for name, annotation in annotations.items() if names_tensors(annotation)),
         order=documented_order(shapes, own, info.documentation),
+        letters=einsum_letters(info.forward),
     )
 
 

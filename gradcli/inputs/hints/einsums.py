@@ -1,0 +1,80 @@
+"""The letters that einsums give the axes of forward's arguments, in forward itself and in functions that it calls."""
+
+import ast
+import inspect
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from gradcli.inputs.hints.conjugates import FRAMEWORKS, surroundings
+from gradcli.sources import source_of, tree_of
+
+_DEEPEST = 3
+"""Calls of further functions that an argument is followed into."""
+_OPERANDS = re.compile(r"[a-zA-Z]+(?:,[a-zA-Z]+)*")
+
+Letters = dict[str, tuple[str, ...]]
+
+
+def einsum_letters(forward: Callable[..., Any] | None) -> Letters:
+    """The letters of each name that goes into an einsum of forward as it is, and those of helpers that it is passed to.
+
+    A letter of a helper is numbered by the call: two calls of one helper say nothing of each other's sizes.
+    """
+    return {} if forward is None else _letters_in(forward, itertools.count(1), _DEEPEST)
+
+
+def _letters_in(function: Callable[..., Any], numbers: Iterator[int], deepest: int) -> Letters:
+    found: Letters = {}
+    tree = tree_of(source_of(function))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
+    for call in calls:
+        for name, letters in _of_einsum(call):
+            found.setdefault(name, letters)
+    outside = surroundings(function) if deepest else {}
+    for call in calls:
+        helper = _function_called(call.func, outside)
+        if helper is None:
+            continue
+        own = _letters_in(helper, numbers, deepest - 1)
+        number = next(numbers) if own else 0
+        for parameter, name in _passed(call, helper):
+            if parameter in own:
+                found.setdefault(name, tuple(f"{letter}_{number}" for letter in own[parameter]))
+    return found
+
+
+def _of_einsum(call: ast.Call) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The operands of an einsum that are names, with their letters."""
+    match call:
+        case ast.Call(
+            func=ast.Name(id="einsum") | ast.Attribute(attr="einsum"), args=[ast.Constant(value=str(text)), *operands]
+        ):
+            letters = text.replace(" ", "").partition("->")[0]
+            if _OPERANDS.fullmatch(letters) is not None:
+                for each, operand in zip(letters.split(","), operands, strict=False):
+                    if isinstance(operand, ast.Name):
+                        yield operand.id, tuple(each)
+
+
+def _function_called(node: ast.expr, outside: Mapping[str, Any]) -> Callable[..., Any] | None:
+    """The user's own function that is called by a name, as in `attend(q)` or `layers.attend(q)`."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        held = outside.get(node.value.id)
+        named = inspect.getattr_static(held, node.attr, None) if held is not None else None
+        named = named.__func__ if isinstance(named, staticmethod) else named
+    else:
+        named = outside.get(node.id) if isinstance(node, ast.Name) else None
+    called = inspect.unwrap(getattr(named, "fun", named)) if callable(named) else None
+    if not inspect.isfunction(called) or called.__module__.partition(".")[0] in FRAMEWORKS:
+        return None
+    return called
+
+
+def _passed(call: ast.Call, helper: Callable[..., Any]) -> Iterator[tuple[str, str]]:
+    """The helper's parameters that are given names, with these."""
+    positional = itertools.takewhile(lambda each: not isinstance(each, ast.Starred), call.args)
+    given = [*zip(inspect.signature(helper).parameters, positional, strict=False)]
+    given += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg is not None]
+    return ((parameter, value.id) for parameter, value in given if isinstance(value, ast.Name))
