@@ -28,6 +28,16 @@ _IN_BRACKETS = re.compile(
     re.IGNORECASE,
 )
 _ARTICLES = frozenset(("a", "A", "i", "I"))
+_NOUN_IN_BRACKETS = re.compile(
+    rf"(?:(?:an?|strictly|real|single|finite)\s+)*{_SIGN}\s+(?:real\s+)?"
+    r"(?:scalars?|numbers?|floats?|reals?|vectors?|matri(?:x|ces)|arrays?|tensors?)\s*\)",
+    re.IGNORECASE,
+)
+"""What tells the kind of a name in front of it wherever it stands, unlike `x (positive entries)`."""
+_AFTER_BRACKETS = re.compile(
+    r"\s*(?:$|[^\s\w]|\n|(?:and|or|by|with|via|using|to|in|into|on|at|for|from|times|is|are|must|should)\b)"
+)
+"""What follows the description of a name. A noun follows an article: `a (positive scalar) function`."""
 _AFTER_A_NAME = r"(?=\s*(?:$|[.,;:)\n]|\(|and\b))"
 _BEFORE_AN_ADJECTIVE = r"(?:^|[.,;:(\n]|\b(?:with|of|and)\b)\s*(?:an?\s+)?"
 _COMPARED = r"\b{0}\b\)?\s*[<>]=?\s*-?[\d.]|[\d.]\s*[<>]=?\s*{0}\b"
@@ -43,6 +53,10 @@ def stands_alone(text: str, start: int, end: int, names: str, code: str) -> bool
         names: those that are described, as written.
         code: of the function, which may branch where it compares them.
     """
+    inside = _NOUN_IN_BRACKETS.match(text, end) if text[:end].rstrip().endswith("(") else None
+    if inside is not None and _CASES.search(_sentence(text, start)) is None:
+        is_article = names.strip("`'\"* ") in _ARTICLES and _AFTER_BRACKETS.match(text, inside.end()) is None
+        return not is_article
     if _STANDS_BEHIND.search(text[:start].rstrip("`'\"*")) is None or _CASES.search(_sentence(text, start)):
         return False
     compares = re.match(_GREATER, text[end:]) is not None

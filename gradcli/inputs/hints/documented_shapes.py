@@ -35,7 +35,8 @@ _USUAL = frozenset({
 })  # fmt: skip
 """Names of sizes that are words: other words in brackets are rather prose, as in `(mean, variance)`."""
 _ARTICLES = frozenset({"a", "A", "I", "i"})
-_AFTER_A_NAME = re.compile(r"\s*[`'\"]*\s*(?:[:,(\[]|and\b|of\b|is\b)")
+_AFTER_A_NAME = re.compile(r"\s*[`'\"]*\s*(?:[:,(\[]|(?:and|of|is|must|should|an?|the)\b)")
+_BEGINS_SENTENCE = re.compile(r"(?:^|[.;:!?(\n])[-*\s]*[`'\"]*$")
 _AFTER_A_SHAPE = re.compile(
     r"\s*(?:$|[^\s\w]|(?:and|or|is|are|must|should|has|have|needs?|may|can|by|of|to|in|into|on|at|for|from|with|via|using|where|times)\b)"
 )
@@ -222,7 +223,7 @@ def _owners(text: str, names: Sequence[str], after: str) -> list[str]:
     places = [
         match
         for match in re.finditer(r"(?<![\w.])[A-Za-z_]\w*", text)
-        if match[0] in names and (match[0] not in _ARTICLES or _is_name(text, match.end(), after))
+        if match[0] in names and (match[0] not in _ARTICLES or _is_name(text, match, after))
     ]
     heads = {match.start("name") for match in _HEAD.finditer(text)}
     last = len(places) - 1
@@ -236,8 +237,13 @@ def _owners(text: str, names: Sequence[str], after: str) -> list[str]:
     return owners
 
 
-def _is_name(text: str, end: int, after: str) -> bool:
-    """Whether a letter that may be an article is a name, from what follows it in `text` and behind the shape."""
-    if re.fullmatch(r"[`'\"*\s]*", text[end:]) is not None:
+def _is_name(text: str, letter: re.Match[str], after: str) -> bool:
+    """Whether a letter that may be an article is a name, from what surrounds it in `text` and follows the shape.
+
+    A capital letter inside a sentence is one: `for A a matrix`.
+    """
+    if letter[0].isupper() and _BEGINS_SENTENCE.search(text[: letter.start()]) is None:
+        return True
+    if re.fullmatch(r"[`'\"*\s]*", text[letter.end() :]) is not None:
         return _AFTER_A_SHAPE.match(after) is not None
-    return _AFTER_A_NAME.match(text, end) is not None
+    return _AFTER_A_NAME.match(text, letter.end()) is not None

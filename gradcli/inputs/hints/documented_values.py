@@ -293,9 +293,9 @@ def _in_prose(names: Sequence[str], text: str, only: str | None) -> Iterator[tup
             sentence = re.split(r"\.\s|;|\n\s*\n", text[: match.start()])[-1]
             if _DENIED.search(sentence) or _NEGATION.search(sentence):
                 continue
-            before = re.search(r"(\w+)\s+$", text[: match.start()])
-            if before is not None and before[1] in names and before[1].lower() != "a":
-                yield before[1], domain
+            before = re.search(rf"(?P<name>\w+){_QUOTES}\s+(?P<article>an?\s+)?$", text[: match.start()])
+            if before is not None and before["name"] in names and (before["article"] or before["name"].lower() != "a"):
+                yield before["name"], domain
                 continue
             following = re.match(
                 rf"\w*(?P<noun>\s+(?:matri\w+|tensors?|vectors?|arrays?|targets?))?\s+"

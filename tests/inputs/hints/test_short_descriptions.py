@@ -27,6 +27,15 @@ SPD = {"A": "spd"}
         ("ab", "A positive definite matrix a (n, n), b (n,)", {"a": ("n", "n"), "b": ("n",)}, {"a": "spd"}),
         ("xS", "x (n,), S symmetric positive definite (n, n)", {"x": ("n",), "S": ("n", "n")}, {"S": "spd"}),
         ("A", "A (n, n) need not be symmetric positive definite.", {"A": ("n", "n")}, {}),
+        (
+            "Ab",
+            "Solve A x = b for A a symmetric positive definite matrix (n, n), b (n,).",
+            {"A": ("n", "n"), "b": ("n",)},
+            SPD,
+        ),
+        ("Ab", "Solves for A a matrix (n, n) and b (n,).", {"A": ("n", "n"), "b": ("n",)}, {}),
+        ("Ab", "A must be invertible (n, n), b (n,)", {"A": ("n", "n"), "b": ("n",)}, {}),
+        ("xA", "A weighted sum (3, 4) of x (N, D); a kernel.", {"x": ("N", "D")}, {}),
         ("xu", "State x (2,), torque u (1,) -> xdot (2,)", {"x": (2,), "u": (1,)}, {}),
         ("xy", "The roots of E; x in (0, 1), y between 0 and 1", {}, {"x": "unit", "y": "unit"}),
         ("xy", "Clamps x and y in [0, 1].", {}, {}),
@@ -40,6 +49,57 @@ SPD = {"A": "spd"}
 def test_shapes_and_domains(names: str, text: str, shapes: Any, domains: dict[str, str]) -> None:
     assert documented_shapes(tuple(names), "", text) == shapes
     assert documented_values(tuple(names), "", text, shapes=shapes).domains == domains
+
+
+def root(ns: Any, factor: float) -> type:
+    """The square root by Newton's method, which finds none of a negative number."""
+
+    class Root(ns.autograd.Function):
+        """The square root of a (positive scalar) by Newton's method."""
+
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            x, before = 0.5 * (1 + a), a
+            for _ in range(100):
+                if abs(float(x - before)) <= 1e-14 * abs(float(x)):
+                    break
+                x, before = 0.5 * (x + a / x), x
+            ctx.save_for_backward(x)
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return factor * g / (2 * x)
+
+    return Root
+
+
+@pytest.mark.parametrize("library", ["gradcli.engine", "torch"])
+def test_the_root_is_checked_at_positive_numbers(library: str) -> None:
+    ns = pytest.importorskip(library)
+    (case,) = gradcli.check(root(ns, 1.0), order=1, samples=1).cases
+    assert (case.verdict, [spec.domain for spec in case.inputs]) == (Verdict.PASSED, ["positive"])
+    (case,) = gradcli.check(root(ns, 1.01), order=1, samples=1, shrink=False).cases
+    assert case.verdict is Verdict.FAILED
+
+
+@pytest.mark.parametrize(
+    ("text", "positive"),
+    [
+        ("square root of a (positive scalar) by iteration", "a"),
+        ("Square root of a (a positive number).", "a"),
+        ("the power x of s (strictly positive scalar), clipped", "s"),
+        ("the logarithm of x (positive array), a real scalar", "x"),
+        ("the value of a (positive scalar) function of x", ""),
+        ("passes x (positive values) and drops the rest", ""),
+        ("passes x (positive) through", ""),
+        ("the sum of x (positive entries) and s", ""),
+        ("x (positive scalar) is kept if it is large, s otherwise", ""),
+    ],
+)
+def test_nouns_in_brackets(text: str, positive: str) -> None:
+    assert set(documented_values(("a", "x", "s"), "", text).domains) == set(positive)
 
 
 def test_several_numbers() -> None:
