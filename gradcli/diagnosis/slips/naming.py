@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from gradcli.diagnosis.entries import tells_of_the_right, wrong_mask
 from gradcli.diagnosis.facts import Facts
+from gradcli.diagnosis.slips.agreed_names import is_agreed
 from gradcli.diagnosis.slips.search import SlipSearch
 from gradcli.diagnosis.slips.shortened import shortened
 from gradcli.diagnosis.slips.slip import Role, Slip
@@ -56,14 +57,21 @@ def with_correction(finding: Finding, facts: Facts, place: int, mismatch: Mismat
 
 
 def _found(facts: Facts, place: int, mismatch: Mismatch | None) -> tuple[SlipSearch, Slip | None]:
-    """The search, and the slip that it found in backward, or in what forward saves for it: a short one, if any is."""
+    """The search, and the slip that it found in backward, or in what forward saves for it: a short one, if any is.
+
+    Where forward and backward have one name for what is saved, they agree on what it is, and backward uses it wrongly:
+    another value in its place is found last.
+    """
     search, slip = _found_in("backward", facts, place, mismatch, short=True)
     saving = [role for role in _SAVING if search.saves_in(role)]
+    unlikely: tuple[SlipSearch, Slip] | None = None
     for role, short in [*((role, True) for role in saving), ("backward", False), *((role, False) for role in saving)]:
         if slip is not None or is_cut():
             break
         search, slip = _found_in(role, facts, place, mismatch, short=short)
-    return search, slip
+        if slip is not None and search.draft is not None and role != "backward" and is_agreed(slip, search.draft):
+            unlikely, slip = unlikely or (search, slip), None
+    return unlikely if slip is None and unlikely is not None else (search, slip)
 
 
 def _found_in(

@@ -35,6 +35,7 @@ from gradcli.edits.flow import carrying, names_in
 from gradcli.edits.idiom import Idiom, idiom_of
 from gradcli.edits.products import symmetrised, turned
 from gradcli.edits.regrouping import as_elsewhere, deconvolved, interleaved, inverted, reordered, solved, with_signs
+from gradcli.edits.renaming import renamed
 from gradcli.edits.scope import Scope, scope_of
 from gradcli.edits.statements import rearranged, sliced, summed_up, unpacked
 from gradcli.errors import OverrunError
@@ -169,6 +170,7 @@ class Trial:
                 inverted(node),
                 interleaved(node),
                 deconvolved(node),
+                () if saves else renamed(node, self._scope(number)),
                 shifted(node, [(0.9, ast.Constant(value=1))] if by_one else []),
                 as_elsewhere(node, self._draft.tree.parent(node), self._draft.edited.node) if saves else (),
             )
