@@ -30,8 +30,17 @@ def worst_entries(facts: Facts, place: int, mismatch: Mismatch | None, *, shape:
     """Up to SHOWN entries where the returned gradient is furthest from right.
 
     They are for a grad_output of ones, unless that shows nothing wrong and other numbers do. Where the mismatch has no
-    complete table, a few coordinates are measured.
+    complete table, a few coordinates are measured. If no time is left for that, or none of them has a bound, those that
+    the check has measured for one of the outputs are shown.
     """
+    found = _worst_entries(facts, place, mismatch, shape)
+    measured = [entry for entry in found if np.isfinite(entry.bound)]
+    if measured or mismatch is None:
+        return (*measured, *(entry for entry in found if not np.isfinite(entry.bound)))
+    return entries_of(mismatch, facts.subject.domain) or found
+
+
+def _worst_entries(facts: Facts, place: int, mismatch: Mismatch | None, shape: tuple[int, ...]) -> tuple[Entry, ...]:
     if mismatch is not None and mismatch.alone and len(mismatch.rows) == 1:
         (index,) = outputs_of(mismatch, facts.subject.codomain.blocks[mismatch.output].shape)
         return tuple(replace(each, output_index=index) for each in _entries_for(facts, place, mismatch, shape, 0))

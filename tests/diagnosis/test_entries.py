@@ -3,9 +3,12 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from gradcli.diagnosis.entries import _columns
+from gradcli.diagnosis.facts import Facts
 from gradcli.results import Mismatch
+from tests.programs.planted import found, function
 
 
 def test_the_wrong_entries_are_shown_where_their_sum_over_the_outputs_is_unknown():
@@ -34,3 +37,21 @@ def test_the_wrong_entries_are_shown_where_their_sum_over_the_outputs_is_unknown
         **{name: getattr(mismatch, name) for name in Mismatch.__slots__} | {"bound": np.full((8, 8), 1e-6)}
     )
     assert _columns(SimpleNamespace(subject=subject, cotangents=np.ones((1, 8))), 0, known, 1, 0) == [6, 7]
+
+
+@pytest.mark.parametrize("lost", ["all", "some"])
+def test_entries_that_were_measured_are_listed_first(lost, monkeypatch):
+    """Where no time is left to measure entries of all outputs, those of the table of one output are shown."""
+    measured = Facts.entry_slope
+
+    def entry_slope(self, place, coordinate, row):
+        late = lost == "all" or coordinate < 2
+        return (0.0, np.inf) if late else measured(self, place, coordinate, row)
+
+    monkeypatch.setattr(Facts, "entry_slope", entry_slope)
+    made = function(lambda x: (x.sin(), x.exp()), lambda g, h, x, *y: 1.3 * g * x.cos() + h * x.exp() * x.cos())
+    entries = [entry for finding in found(made, (5,)) for entry in finding.entries]
+    known = [bool(np.isfinite(entry.bound)) for entry in entries]
+    assert any(known)
+    assert known == sorted(known, reverse=True)
+    assert all(known) or lost == "some"
