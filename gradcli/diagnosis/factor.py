@@ -8,11 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray, Subject
+from gradcli.diagnosis.added_terms import divisors
 from gradcli.diagnosis.facts import Facts, Slope
 from gradcli.diagnosis.table import Gradient
 from gradcli.frozen import dataclass
 
 _ONCE = ((-1, "was left out as a factor"), (1, "is an extra factor"))
+_DIVIDED = ((-1, "was divided by once too often"), _ONCE[1])
+"""As `_ONCE`, for an argument that backward divides by."""
 _SQUARED = ((-2, "squared was left out as a factor"), (2, "squared is an extra factor"))
 
 _COMMON = 3
@@ -90,7 +93,10 @@ def describe_factor(c: float, subject: Subject, precision: float = 1e-7) -> Fact
     argument squared is named only if no size explains the same number.
     """
     arguments = _numbers(subject)
-    guesses = [_from_arguments(c, arguments, precision, _ONCE), _from_sizes(c, subject, precision)]
+    below = divisors(subject)
+    divided, others = [a for a in arguments if a[0] in below], [a for a in arguments if a[0] not in below]
+    guesses = [_from_arguments(c, divided, precision, _DIVIDED), _from_arguments(c, others, precision, _ONCE)]
+    guesses.append(_from_sizes(c, subject, precision))
     guesses.append(_from_arguments(c, arguments, precision, _SQUARED))
     found = next((guess for guess in itertools.chain(*guesses)), None)
     if found is not None:

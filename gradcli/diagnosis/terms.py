@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.diagnosis.added_terms import is_added
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.forms import MOST_ENTRIES, Form, forms
 from gradcli.diagnosis.suspect import Named, Suspect
@@ -23,10 +24,11 @@ _NICE = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Term:
-    """A term with its coefficient, in words: `text` as in "2·grad_output·x"."""
+    """A term with its coefficient, in words: `text` as in "2·grad_output·x", of which `form` is all but the number."""
 
     text: str
     coefficient: float
+    form: str
 
 
 def missing_term(suspect: Suspect) -> Named | None:
@@ -34,6 +36,13 @@ def missing_term(suspect: Suspect) -> Named | None:
     term = None if suspect.is_beyond_slopes else lacking_term(suspect)
     if term is None:
         return None
+    if term.coefficient < 0 and is_added(term.coefficient, term.form, suspect.facts.subject):
+        return (
+            FindingKind.MISSING_TERM,
+            f"{suspect.name}: the returned gradient has the extra term {_number(-term.coefficient)}{term.form}; "
+            "without it, it is right",
+            {},
+        )
     return (
         FindingKind.MISSING_TERM,
         f"{suspect.name}: the returned gradient lacks the term {term.text}; with the term added, it is right",
@@ -58,7 +67,7 @@ def lacking_term(suspect: Suspect) -> Term | None:
         if c is None or not facts.explains(place, _fixed(returned, c, form)):
             continue
         if other is None or _holds(other, form, c):
-            return Term(text=f"{_number(c)}{form.text}", coefficient=c)
+            return Term(text=f"{_number(c)}{form.text}", coefficient=c, form=form.text)
     return None
 
 
