@@ -29,7 +29,8 @@ def shrink(
 ) -> Arguments:
     """Smaller and simpler arguments for which the failure stays.
 
-    Axes of equal size shrink together, then one by one; then values become 0, 1, -1, 2, 0.5 or short decimals, within
+    Axes of equal size shrink together, or with those of which it divides the size, as 4·H and N·D, and then one by one;
+    then values become 0, 1, -1, 2, 0.5 or short decimals, within
     each input's domain. Whether a tensor requires a gradient, dtypes and constants are kept. The result depends on
     the arguments alone, as long as the budget lasts.
 
@@ -95,6 +96,9 @@ class _Shrinking:
         for size in sizes:
             for target in _targets(size):
                 yield tuple(_cut(argument, size, target, None) for argument in self.current)
+        for size in sizes:  # last, since 4·H that is cut to 4 may be as long as another axis, and neither is cut alone
+            for target in _targets(size) if any(other > size and other % size == 0 for other in sizes) else ():
+                yield tuple(_cut_with_multiples(argument, size, target) for argument in self.current)
         for index, argument in enumerate(self.current):
             for axis in range(argument.value.ndim if _may_be_cut(argument) else 0):
                 size = argument.value.shape[axis]
@@ -159,6 +163,17 @@ def _cut(argument: Argument, size: int, target: int, axis: int | None) -> Argume
     if _domain_name(argument.domain) == "simplex" and cut.size and cut.dtype.kind in "fc":
         cut = cut / cut.sum(-1, keepdims=True)
     return replace(argument, value=np.array(cut, dtype=array.dtype))
+
+
+def _cut_with_multiples(argument: Argument, size: int, target: int) -> Argument:
+    """The argument with axes of `size` cut to `target`, and axes of a multiple of it to the same multiple of that.
+
+    Small multiples first: what a cut leaves may be as long as another axis that has been cut already, not one to come.
+    """
+    longest = max(argument.value.shape, default=0) if _may_be_cut(argument) else 0
+    for multiple in range(1, longest // size + 1):
+        argument = _cut(argument, multiple * size, multiple * target, None)
+    return argument
 
 
 def _may_be_cut(argument: Argument) -> bool:

@@ -23,6 +23,32 @@ def test_axes_of_one_size_shrink_together():
     assert as_code(small) == ("input = [[0.0]]", "weight = [[0.0]]", "bias = [0.0]")
 
 
+def test_axes_of_a_multiple_shrink_with_the_size_that_they_are_a_multiple_of():
+    """Four gates, and axes that are flattened."""
+
+    def gates(given):
+        x, h, wide = (each.value.shape for each in given)
+        return wide == (x[1], 4 * h[1]) and x[0] == h[0]
+
+    def flattened(given):
+        x, weight = (each.value.shape for each in given)
+        return weight[0] == x[1] * x[2] * x[3]
+
+    small = shrink(arguments("x=3x4", "h=3x5", "wide=4x20"), gates)
+    assert [each.value.shape for each in small] == [(1, 1), (1, 1), (1, 4)]
+    small = shrink(arguments("x=8x3x5x2", "weight=30x4"), flattened)
+    assert [each.value.shape for each in small] == [(1, 1, 1, 1), (1, 1)]
+
+
+def test_indices_stay_valid_where_a_multiple_is_cut():
+    def still_fails(given):
+        table, index = (each.value for each in given)
+        return table.shape[0] % 2 == 0 and bool((index < table.shape[0]).all())
+
+    table, index = shrink(arguments("table=8x4", "index=4,domain=indices,high=8"), still_fails)
+    assert still_fails((table, index))
+
+
 def test_values_become_simple_only_where_the_failure_allows():
     def still_fails(given):
         return bool((given[0].value < -0.3).any())

@@ -11,13 +11,14 @@ from gradcli.cases import Argument, InputsFrom
 from gradcli.diagnosis.code.excerpt import excerpt_for
 from gradcli.diagnosis.naming import name_findings, without_names
 from gradcli.errors import OverrunError
-from gradcli.inputs.shrinking import as_code
+from gradcli.inputs.hints.source_hints import read_hints
 from gradcli.results import CheckResult, Evidence, Finding
 from gradcli.runner.outcome.contained import contained
 from gradcli.runner.outcome.convergence import unconverged_note
 from gradcli.runner.outcome.domains import ordered_note, positive_note, summed_note
 from gradcli.runner.outcome.notes import doubtful_shapes, not_in_findings, other_types, perhaps_without_gradient
 from gradcli.runner.outcome.other_values import inputs_of, named_values
+from gradcli.runner.outcome.pasted import pasted
 from gradcli.runner.outcome.recheck import FailureProof, Recheck
 from gradcli.runner.outcome.reduce import smallest_failing
 from gradcli.runner.planning.plan import CheckCase
@@ -84,7 +85,7 @@ def explained(
     if excuse is not None:
         result = replace(result, notes=(excuse, *result.notes))
     result = replace(result, notes=(*result.notes, *internal))
-    result = replace(result, smallest=tuple(as_code(arguments)), findings=named)
+    result = replace(result, smallest=tuple(pasted(arguments)), findings=named)
     return result if failures is None else _saved(result, case, arguments, findings[0], failures)
 
 
@@ -107,7 +108,8 @@ def _notes(result: CheckResult, subject: Subject, evidence: Sequence[Evidence]) 
     doubts: tuple[str, ...] = () if stopped is None else (stopped,)
     if result.inputs_from == InputsFrom.INFERRED.value:
         doubts += other_types(result.inputs, subject.arguments)
-        doubts += doubtful_shapes(result.inputs, result.findings)
+        names = [spec.name for spec in result.inputs]
+        doubts += doubtful_shapes(result.inputs, result.findings, read_hints(subject.info, names).documented)
         doubts += perhaps_without_gradient(result.inputs, result.findings)
     return (*doubts, *not_in_findings(result.notes, result.findings))
 

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -89,14 +89,19 @@ def not_in_findings(notes: Sequence[str], findings: Sequence[Finding]) -> tuple[
     return tuple(note for note in notes if not any(note.removeprefix(name) in message for name, message in said))
 
 
-def doubtful_shapes(inferred: Sequence[InputSpec], findings: Sequence[Finding]) -> tuple[str, ...]:
-    """What to do if the inferred shape of an input, rather than the shape of its gradient, may be wrong."""
+def doubtful_shapes(
+    inferred: Sequence[InputSpec], findings: Sequence[Finding], documented: Collection[str] = ()
+) -> tuple[str, ...]:
+    """What to do if the inferred shape of an input, rather than the shape of its gradient, may be wrong.
+
+    The shape of an input that is `documented` is none to doubt.
+    """
     wrong = {finding.input for finding in findings if finding.kind is FindingKind.WRONG_SHAPE}
     return tuple(
         f"gradcli inferred the shape of {spec.name} ({spec.as_flag()}): if forward expects another shape, give it "
         f"with -i, as in -i {spec.name}=scalar for a single number"
         for spec in inferred
-        if spec.name in wrong
+        if spec.name in wrong and spec.name not in documented
     )
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 from gradcli.backends.registry import backend_for
 from gradcli.cases import CheckSpec, InputsFrom
 from gradcli.errors import UsageError
-from gradcli.inputs.shrinking import as_code
 from gradcli.results import CheckResult
 from gradcli.runner.arguments.supply import supply_of
 from gradcli.runner.case import check_object
+from gradcli.runner.outcome.pasted import pasted
 from gradcli.runner.planning.plan import CheckCase, claimed
 from gradcli.runner.store.failures import Failure
 from gradcli.settings import Settings
@@ -50,7 +50,7 @@ def replay(failure: Failure, begun: Callable[[], None] = lambda: None, *, tables
     begun()
     _require_names(failure, target, case)
     result = check_object(target, case, supply=supply)
-    return replace(result, smallest=tuple(as_code(failure.arguments)))
+    return replace(result, smallest=tuple(pasted(failure.arguments)))
 
 
 def _require_names(failure: Failure, target: object, case: CheckCase) -> None:
