@@ -125,6 +125,7 @@ def _gradients(failed: Sequence[Evidence], subject: Subject, seed: int, correcti
     for e in failed:
         witness = e.measured_at if isinstance(e.measured_at, Subject) else subject
         witnesses.setdefault(id(witness), (witness, []))[1].append(e)
+    found: list[tuple[Finding, Subject, str | None]] = []
     for witness, group in witnesses.values():
         facts = Facts(witness, seed)
         for name in dict.fromkeys(str(e.input) for e in group):
@@ -137,9 +138,11 @@ def _gradients(failed: Sequence[Evidence], subject: Subject, seed: int, correcti
             if finding is None:
                 continue
             finding = _with_correction(finding, here, mismatch) if corrections else finding
-            finding = _located(finding, witness)
-            label = own[0].note if witness is not subject else None
-            yield replace(finding, message=f"{finding.message}; the error appears {label}") if label else finding
+            found.append((finding, witness, own[0].note if witness is not subject else None))
+    unexplained = [str(finding.input) for finding, _, _ in found if finding.location is None]
+    for finding, witness, label in found:
+        placed = _located(finding, witness, unexplained)
+        yield replace(placed, message=f"{placed.message}; the error appears {label}") if label else placed
 
 
 def _facts_at(facts: Facts, mismatch: Mismatch | None, seed: int) -> Facts:
@@ -156,8 +159,8 @@ def _facts_at(facts: Facts, mismatch: Mismatch | None, seed: int) -> Facts:
     return Facts(subject.rebind(arguments), seed, outputs)
 
 
-def _located(finding: Finding, subject: Subject) -> Finding:
-    place: SuspectLine | None = locate(finding, subject) if finding.location is None else None
+def _located(finding: Finding, subject: Subject, wrong: Sequence[str] = ()) -> Finding:
+    place: SuspectLine | None = locate(finding, subject, wrong) if finding.location is None else None
     return finding if place is None else replace(finding, location=place.location)
 
 

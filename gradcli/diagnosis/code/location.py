@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any, TypeGuard
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.backends.attribution import is_users_file
 from gradcli.backends.base import Subject
+from gradcli.diagnosis.code.ancestry import Ancestry
 from gradcli.diagnosis.code.source import FunctionSource, function_tree
 from gradcli.diagnosis.code.traced import first_rounding, last_written, traced
 from gradcli.diagnosis.code.watch import watched_write
@@ -29,10 +30,11 @@ class SuspectLine:
     why: str
 
 
-def locate(finding: Finding, subject: Subject) -> SuspectLine | None:
+def locate(finding: Finding, subject: Subject, wrong: Sequence[str] = ()) -> SuspectLine | None:
     """The line to look at for a finding, None if there is no source, or if the finding already has a line.
 
-    For a gradient: the last executed assignment to what is returned for that input, else the return statement. For a
+    For a gradient: the last statement that calculated what is returned for that input, and for the other inputs in
+    `wrong`, whose gradients nothing else explains; else the return statement. For a
     write in place: the first statement that writes into an existing object. For a gradient in a wrong place: where it
     was computed.
     """
@@ -56,6 +58,7 @@ def locate(finding: Finding, subject: Subject) -> SuspectLine | None:
     executed = _executed_lines(subject, source)
     slot = None if subject.info.inner else _slot(finding, subject)
     line = _return_line(source, executed) if slot is None else _filled_line(finding, subject, source, slot, executed)
+    line = _shared_line(subject, source, wrong, executed) or line if finding.input in wrong else line
     return None if line is None else _place(source, line, "computes what is returned")
 
 
@@ -150,8 +153,25 @@ def _filled_line(
         shape = tuple(np.shape(subject.arguments[position].value))
         found = last_written(subject, value.id, shape, finding.entries)
         if found is not None:
-            return found - source.first_line + 1
+            line = found - source.first_line + 1
+            whole = [n for n in _assignments(source.tree, value.id) if n.lineno == line and isinstance(n, ast.Assign)]
+            made = Ancestry(source.tree, executed).source_of(whole[0].value) if whole else None
+            return line if made is None else made.lineno
     return _returned_line(source, slot, executed)
+
+
+def _shared_line(subject: Subject, source: FunctionSource, wrong: Sequence[str], executed: set[int]) -> int | None:
+    """The line from which all of several wrong gradients are computed, and no right one; None where there is none."""
+    names = [argument.name for argument in subject.arguments]
+    if subject.info.inner or len(wrong) < 2 or not set(wrong) <= set(names):
+        return None
+    values = {names[place]: _returned_value(source, place, executed) for place in subject.active}
+    of_wrong = [value for name, value in values.items() if name in wrong and value is not None]
+    of_right = [value for name, value in values.items() if name not in wrong and value is not None]
+    if len(of_wrong) != len(wrong) or len({ast.dump(value) for value in of_wrong}) < len(wrong):
+        return None
+    found = Ancestry(source.tree, executed).shared(of_wrong, of_right)
+    return None if found is None else found.lineno
 
 
 def _returned_value(source: FunctionSource, slot: int, executed: set[int]) -> ast.expr | None:
@@ -172,8 +192,9 @@ def _returned_line(source: FunctionSource, slot: int, executed: set[int]) -> int
     value = _returned_value(source, slot, executed)
     if value is None:
         return statement.lineno
-    if not isinstance(value, ast.Name):
-        return value.lineno
+    made = Ancestry(source.tree, executed).source_of(value)
+    if made is not None or not isinstance(value, ast.Name):
+        return value.lineno if made is None else made.lineno
     lines = [n.lineno for n in _assignments(source.tree, value.id) if _ran(n, executed)]
     return max(lines, default=value.lineno)
 

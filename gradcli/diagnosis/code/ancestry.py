@@ -1,0 +1,112 @@
+"""The statement of backward that a wrong value comes from, where what is returned only passes it on.
+
+`return g * d` and `dx = padded[1:-1]` calculate little: the statement that assigned `d` or `padded` is shown. Where
+several gradients are wrong, the mistake lies in what all of them are computed from, and no right one is.
+"""
+
+import ast
+from collections.abc import Collection, Sequence
+
+_PASSED_ON = (
+    ast.Name, ast.Subscript, ast.Attribute, ast.Slice, ast.Tuple, ast.Constant, ast.UnaryOp, ast.USub, ast.Add, ast.Sub,
+    ast.BinOp, ast.Mult, ast.expr_context,
+)  # fmt: skip
+"""What an expression that passes a value on consists of; sums only in indices."""
+
+
+class Ancestry:
+    """The assignments of one backward that ran."""
+
+    def __init__(self, backward: ast.FunctionDef, executed: Collection[int]) -> None:
+        """`executed` are the lines that ran."""
+        self._made: list[tuple[ast.stmt, set[str], ast.expr | None]] = []
+        for node in ast.walk(backward):
+            if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and _ran(node, executed):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                names = {name for target in targets for name in _assigned(target)}
+                self._made.append((node, names, node.value))
+            elif isinstance(node, ast.For):
+                self._made.append((node, set(_assigned(node.target)), None))
+        made = [names for _, names, value in self._made if value is None or _calculates(value)]
+        self._calculated = set().union(*made)
+        for _, names, value in sorted(self._made, key=lambda each: each[0].lineno):
+            if value is not None and _names(value) & self._calculated:
+                self._calculated |= names
+
+    def source_of(self, value: ast.expr) -> ast.stmt | None:
+        """The last statement that calculated the one value which an expression passes on; None if it calculates itself.
+
+        A factor that backward is given, such as grad_output, does not count.
+        """
+        found: ast.stmt | None = None
+        for _ in self._made:
+            names = _names(value) & self._calculated if _passes_on(value) else set()
+            own = [(node, held) for node, bound, held in self._made if held is not None and bound & names]
+            if len(names) != 1 or not own:
+                break
+            found, value = max(own, key=lambda each: each[0].lineno)
+            if isinstance(found, ast.AugAssign):
+                break
+        return found
+
+    def shared(self, wrong: Sequence[ast.expr], right: Sequence[ast.expr]) -> ast.stmt | None:
+        """The last statement that all wrong values are computed from, and no right one; None where there is none."""
+        common = set.intersection(*(self._behind(value) for value in wrong))
+        common -= set().union(*(self._behind(value) for value in right))
+        statements = [node for node in common if not isinstance(node, ast.For)]
+        return max(statements, key=lambda node: node.lineno, default=None)
+
+    def _behind(self, value: ast.expr) -> set[ast.stmt]:
+        """The calculations that a value depends on."""
+        wanted, used = _names(value), set[ast.stmt]()
+        grown = True
+        while grown:
+            grown = False
+            for node, bound, held in self._made:
+                if node not in used and bound & wanted:
+                    used.add(node)
+                    wanted |= _names(node.iter if isinstance(node, ast.For) else node)
+                    grown = True
+                del held
+        return {node for node, _, held in self._made if node in used and held is not None and _is_own(node, held)}
+
+
+def _is_own(node: ast.stmt, value: ast.expr) -> bool:
+    """Whether a statement may hold a slip, unlike one that unpacks what was saved."""
+    single = (
+        isinstance(node, ast.AugAssign) or not isinstance(node, ast.Assign) or isinstance(node.targets[0], ast.Name)
+    )
+    return _calculates(value) or (single and isinstance(value, ast.Name))
+
+
+def _passes_on(value: ast.expr) -> bool:
+    inside = {id(part) for node in ast.walk(value) if isinstance(node, ast.Subscript) for part in ast.walk(node.slice)}
+    return all(
+        isinstance(node, _PASSED_ON) and (id(node) in inside or not isinstance(node, ast.Add | ast.Sub))
+        for node in ast.walk(value)
+    )
+
+
+def _calculates(value: ast.expr) -> bool:
+    """Whether an expression is more than a name, an attribute or an entry of one."""
+    return not isinstance(value, ast.Name | ast.Attribute | ast.Subscript | ast.Constant)
+
+
+def _names(node: ast.AST) -> set[str]:
+    """The names that are read in a node for their values, not in indices alone."""
+    if isinstance(node, ast.Attribute) and node.attr in ("shape", "dtype", "ndim", "size"):
+        return set()
+    return ({node.id} if isinstance(node, ast.Name) else set()).union(*map(_names, ast.iter_child_nodes(node)))
+
+
+def _assigned(target: ast.expr) -> list[str]:
+    """The names that an assignment binds, or into whose values it writes."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return [name for each in target.elts for name in _assigned(each)]
+    while isinstance(target, ast.Subscript | ast.Attribute | ast.Starred):
+        target = target.value
+    return [target.id] if isinstance(target, ast.Name) else []
+
+
+def _ran(node: ast.stmt, executed: Collection[int]) -> bool:
+    return any(line in executed for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))

@@ -1,0 +1,103 @@
+"""The line that is shown is where a wrong value was calculated, not where it was passed on."""
+
+import ast
+
+import pytest
+
+import gradcli
+from gradcli.diagnosis.code.ancestry import Ancestry
+from gradcli.verdict import Verdict
+
+BACKWARD = """
+def backward(ctx, g):
+    x, w = ctx.saved_tensors
+    h = x * 2  # shared
+    d = w.sin()  # d
+    buffer = ctx.zeros(5)
+    for i in range(3):
+        buffer[i] = d * h  # buffer
+    dx = buffer[1:-1]
+    dw = h * x.cos()  # dw
+    return dx, dw, g.sum()
+"""
+
+
+def line_of(mark):
+    return next(number for number, line in enumerate(BACKWARD.strip().splitlines(), 1) if line.endswith(f"# {mark}"))
+
+
+@pytest.fixture
+def ancestry():
+    tree = ast.parse(BACKWARD.strip()).body[0]
+    return Ancestry(tree, range(1, 30))
+
+
+def value(text):
+    return ast.parse(text, mode="eval").body
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"),
+    [
+        ("g * d", "d"),
+        ("-d", "d"),
+        ("dx", "buffer"),
+        ("buffer[1:-1]", "buffer"),
+        ("g * dw", "dw"),
+        ("d + g", None),
+        ("d * h", None),
+        ("g * x", None),
+        ("d.sum()", None),
+    ],
+)
+def test_what_passes_a_value_on_is_not_where_it_comes_from(ancestry, text, mark):
+    found = ancestry.source_of(value(text))
+    assert (None if found is None else found.lineno) == (None if mark is None else line_of(mark))
+
+
+def test_several_wrong_values_come_from_what_they_share(ancestry):
+    wrong = [value("dx"), value("dw")]
+    assert ancestry.shared(wrong, [value("g.sum()")]).lineno == line_of("shared")
+    assert ancestry.shared(wrong, [value("h")]) is None
+
+
+CUBES = """
+import {framework} as torch
+from {framework}.autograd import Function
+
+
+class Scaled(Function):
+    @staticmethod
+    def forward(ctx, x, w, b):
+        ctx.save_for_backward(x, w)
+        return x.sin() * w.sin() * (x * w).cos() + b
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        angle = {angle}  # here
+        of_x = x.cos() * w.sin() * angle.cos() - x.sin() * w.sin() * w * angle.sin()
+        of_w = x.sin() * w.cos() * angle.cos() - x.sin() * w.sin() * x * angle.sin()
+        return g * of_x, g * of_w, g
+"""
+
+
+@pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
+@pytest.mark.parametrize(
+    ("angle", "verdict"),
+    [
+        ("x * w", Verdict.PASSED),
+        ("(x * w).tanh() + (x * w) ** 3 / 7", Verdict.FAILED),
+        ("x * w + 0.01 * (x * w).tanh() * (3 * w).sin()", Verdict.FAILED),
+    ],
+)
+def test_a_value_that_spoils_several_gradients_is_located(framework, angle, verdict, tmp_path):
+    pytest.importorskip(framework.partition(".")[0])
+    text = CUBES.format(framework=framework, angle=angle)
+    path = tmp_path / f"scaled_{framework[-5:]}_{len(angle)}.py"
+    path.write_text(text)
+    shapes = {name: {"shape": [3, 4]} for name in "xwb"}
+    (case,) = gradcli.check(f"{path}:Scaled", shapes, order=1, samples=1).cases
+    assert case.verdict is verdict
+    line = next(number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# here"))
+    assert verdict is Verdict.PASSED or line in {finding.location.line for finding in case.findings}
