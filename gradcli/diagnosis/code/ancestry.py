@@ -62,12 +62,11 @@ class Ancestry:
         grown = True
         while grown:
             grown = False
-            for node, bound, held in self._made:
+            for node, bound, _ in self._made:
                 if node not in used and bound & wanted:
                     used.add(node)
                     wanted |= _names(node.iter if isinstance(node, ast.For) else node)
                     grown = True
-                del held
         return {node for node, _, held in self._made if node in used and held is not None and _is_own(node, held)}
 
 

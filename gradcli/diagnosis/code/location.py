@@ -34,9 +34,8 @@ def locate(finding: Finding, subject: Subject, wrong: Sequence[str] = ()) -> Sus
     """The line to look at for a finding, None if there is no source, or if the finding already has a line.
 
     For a gradient: the last statement that calculated what is returned for that input, and for the other inputs in
-    `wrong`, whose gradients nothing else explains; else the return statement. For a
-    write in place: the first statement that writes into an existing object. For a gradient in a wrong place: where it
-    was computed.
+    `wrong`, whose gradients nothing else explains; else the return statement. For a write in place: the first statement
+    that writes into an existing object. For a gradient in a wrong place: where it was computed.
     """
     if finding.location is not None or finding.kind is FindingKind.LEAKS_MEMORY:
         return _kept_on_ctx(finding, subject) if finding.location is None else None
