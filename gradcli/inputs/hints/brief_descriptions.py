@@ -24,7 +24,8 @@ _BEGINS_SENTENCE = re.compile(r"(?:^|[.;:(\n]|,\s*where\b)\s*$", re.IGNORECASE)
 _CASES = re.compile(r"\b(?:if|else|otherwise|elsewhere|when|whenever|unless|until|while)\b", re.IGNORECASE)
 _SENTENCE_ENDS = re.compile(r"\.(?=\s|$)|\n\s*\n|;")
 _IN_BRACKETS = re.compile(
-    rf"(?<![\w.])(?P<name>\w+)\s*\((?:strictly\s+)?{_SIGN}\s*(?:[,;](?![^()]*\b(?:negative|zero)\b)[^()]*)?\)",
+    rf"(?<![\w.])(?P<name>\w+)\s*\((?:strictly\s+)?{_SIGN}\s*"
+    r"(?:[,;](?![^()]*\b(?:negative|zero)\b)[^()]*\)|\)(?=\s*(?:$|[^\s\w])))",
     re.IGNORECASE,
 )
 _ARTICLES = frozenset(("a", "A", "i", "I"))
@@ -86,7 +87,8 @@ def tells_apart(names: str, code: str) -> bool:
 def positives_named(names: Sequence[str], text: str) -> Iterator[str]:
     """The arguments that follow the word, as in `x (N, C), positive alpha (C,)`; not in `for positive x`.
 
-    And those that it follows in brackets, as in `at temperature T (positive, in kelvin)`.
+    And those that it follows in brackets, as in `temperature T (positive, in kelvin)`, or `T (positive)` at the end of
+    a phrase; not in `passes x (positive) through`.
     """
     for match in _IN_BRACKETS.finditer(text):
         if (
