@@ -27,10 +27,15 @@ def probes_at_other_sizes(ready: Prepared, target: object, seed: int) -> Probes 
 
 
 def is_differentiable(ready: Prepared, target: object, seed: int) -> bool:
-    """Whether backward can be differentiated at the first sample, right or wrong."""
+    """Whether backward can be differentiated at the first sample, right or wrong, and a check does so.
+
+    Where backward is marked once_differentiable, a map of second derivatives may still give zeros.
+    """
     try:
         with ready.backend.session():
             subject = _first_subject(ready, target)
+            if subject.first_order_only is not None:
+                return False
             map_ = subject.derivative_map(2)
             map_.vjp(subject.base_point(2, seed), np.ones(map_.codomain.size))
     except GradcliError:

@@ -60,3 +60,46 @@ def test_a_gradient_that_can_be_corrected_is_corrected_and_marked(framework, tmp
     assert "corrects the gradient and marks backward once_differentiable" in done.stdout
     marked = BROKEN.replace("    def backward", f"    @{prefix}once_differentiable\n    def backward")
     assert (tmp_path / "own.py").read_text() == head + imported + marked
+
+
+MARKED = """
+
+class Product(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x * w.sin()
+
+    @staticmethod
+    @{mark}once_differentiable
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g * w.sin(), g * x * w.cos()
+"""
+
+
+@pytest.mark.parametrize("framework", HEAD)
+@pytest.mark.parametrize("wrong", ["-g * x * w.cos()", "g * 2 * x * w.cos()", "g * x * w.sin()"])
+def test_the_formula_of_a_marked_backward_is_corrected(framework, wrong, tmp_path):
+    """Nothing is lost where a second derivative raised before: the mark stays."""
+    pytest.importorskip("torch")
+    head, imported, mark = HEAD[framework]
+    right = head + imported + MARKED.format(mark=mark)
+    (tmp_path / "own.py").write_text(right.replace("g * x * w.cos()", wrong))
+    done = warm.run_for_text(["fix", "own.py:Product", "-i", "x=3", "-i", "w=3"], tmp_path, imports="torch")
+    assert done.returncode == 0, done.stdout
+    changed = [line[1:].strip() for line in done.stdout.splitlines() if line[:1] in "+-" and line[:3] not in "+++---"]
+    before, after = changed
+    assert (before, after.replace("x * g", "g * x")) == (
+        f"return g * w.sin(), {wrong}",
+        "return g * w.sin(), g * x * w.cos()",
+    )
+
+
+@pytest.mark.parametrize("framework", HEAD)
+def test_a_right_marked_backward_needs_no_patch(framework, tmp_path):
+    pytest.importorskip("torch")
+    head, imported, mark = HEAD[framework]
+    (tmp_path / "own.py").write_text(head + imported + MARKED.format(mark=mark))
+    done = warm.run_for_text(["fix", "own.py:Product", "-i", "x=3", "-i", "w=3"], tmp_path, imports="torch")
+    assert "passes the whole check: there is nothing to fix" in done.stdout
