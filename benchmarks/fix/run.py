@@ -27,7 +27,8 @@ from benchmarks.fix.corpus import Specimen, specimens
 from gradcli.cases import CheckSpec, InputsFrom, InputSpec
 from gradcli.diagnosis.naming import name_findings
 from gradcli.fix.examine import examined, sentences
-from gradcli.fix.search import SECONDS, fixed
+from gradcli.fix.outcome import fixed
+from gradcli.fix.search import SECONDS
 from gradcli.inputs.builders import build
 from gradcli.patches import FixResult, Patch
 from gradcli.runner.arguments.prepare import prepared

@@ -3,7 +3,8 @@
 import time
 from collections.abc import Callable
 
-from gradcli.fix.search import SECONDS, fixed
+from gradcli.fix.outcome import fixed
+from gradcli.fix.search import SECONDS
 from gradcli.frozen import dataclass
 from gradcli.patches import FixResult
 from gradcli.runner.arguments.prepare import prepared

@@ -3,17 +3,14 @@
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, final
 
-import numpy as np
-
-from gradcli.backends.jax.rules import rule_of
 from gradcli.diagnosis.slips.conditions import Conditions
 from gradcli.diagnosis.slips.hooks import running
 from gradcli.edits.captured import Captured, captured_in, usable
-from gradcli.edits.draft import Draft, drafts_for
+from gradcli.edits.draft import Draft
 from gradcli.edits.expressions import Candidate
 from gradcli.edits.idiom import Idiom, idiom_of
 from gradcli.edits.scope import names_at_end, scope_of
@@ -21,19 +18,18 @@ from gradcli.errors import GradcliError
 from gradcli.findings import FindingKind as K
 from gradcli.fix.candidates import Setting
 from gradcli.fix.elsewhere import is_differentiable, probes_at_other_sizes
-from gradcli.fix.examine import Examination, examined, sentences
+from gradcli.fix.examine import Examination, examined
 from gradcli.fix.forward_mode import with_right_jvp
-from gradcli.fix.near_miss import remaining
 from gradcli.fix.once import marked, once_differentiable
 from gradcli.fix.probes import Probes, probes_of, probes_with
 from gradcli.fix.recompute import recomputing
 from gradcli.fix.stages import stages
-from gradcli.patches import FixResult, Patch
+from gradcli.patches import Patch
 from gradcli.runner.arguments.prepare import Prepared
 from gradcli.runner.case import check_object
 from gradcli.runner.outcome.proof import Proof, brings_sizes, proof_of, tells_numbers, tells_sizes
 from gradcli.verdict import Verdict
-from gradcli.watchdog.case import Watchdog, watched
+from gradcli.watchdog.case import watched
 
 SECONDS = 20.0
 """Processor time for a search; most patches take less than a twentieth of it."""
@@ -184,10 +180,10 @@ class Search:
         probes = self._other_sizes
         if probes is None:
             return True
-        with running(draft.codes), np.errstate(all="ignore"):
+        with running(draft.codes):
             if probes.wrong() != wrong:
                 return True
-        with running(made.codes), np.errstate(all="ignore"):
+        with running(made.codes):
             return probes.left(wrong) is not None
 
     @property
@@ -199,7 +195,7 @@ class Search:
 
     def _fixed(self, seen: Examination, draft: Draft, rounds: int) -> tuple[Draft, Proof] | None:
         """The draft with one mistake after the other fixed, and the proof of the last version."""
-        with running(draft.codes), np.errstate(all="ignore"):
+        with running(draft.codes):
             probes, wrong = self._probes(seen)
             setting = self._setting(draft, probes, wrong or frozenset())
         if setting is None:
@@ -249,7 +245,7 @@ class Search:
             if there is None:
                 with running(draft.codes):
                     there = self._varied[number] = probes_with(number, seen.subjects[-1], self.seed)
-            with running(codes), np.errstate(all="ignore"):
+            with running(codes):
                 if there.wrong():
                     return False
         return True
@@ -346,49 +342,3 @@ class Search:
 
 def _mark(code: Any) -> bytes:
     return repr((code.co_code, code.co_names, code.co_varnames, [repr(c) for c in code.co_consts])).encode()
-
-
-def fixed(
-    ready: Prepared, target: object, name: str, *, ends: float, refused: frozenset[str] = frozenset()
-) -> FixResult:
-    """The outcome of a search for the target of a prepared case, until the processor time `ends`.
-
-    Texts of the file that are `refused` are no patches.
-    """
-    watchdog = Watchdog(budget=ready.case.settings.budget)
-    with watchdog.watching():
-        seen = examined(ready)
-        if seen.verdict is not Verdict.FAILED:
-            return FixResult(target=name, verdict=seen.verdict)
-        said = sentences(seen.findings)
-        drafts = _drafts(ready, target, seen)
-        if not drafts:
-            why = "gradcli found no Python source of backward in your own files to edit"
-            return FixResult(target=name, verdict=seen.verdict, sentences=said, reason=why)
-        wrong_order = max(f.order for f in seen.findings)
-        search = Search(ready, target, ready.case.seed, ends, refused, wrong_order)
-        patch = search.patch(seen, drafts)
-        reason = None if patch is not None else _reason(search, seen)
-    return FixResult(target=name, verdict=seen.verdict, sentences=said, patch=patch, reason=reason)
-
-
-def _reason(search: Search, seen: Examination) -> str:
-    """Why there is no patch. If an edit made the gradient right, this includes what the check still finds wrong."""
-    none = "none of the edits of backward that gradcli tried passes the whole check"
-    if not search.missed:
-        return none
-    left = remaining(search.ready, search.target, seen, *search.missed[0])
-    return none if left is None else f"{none}; {left}"
-
-
-def _drafts(ready: Prepared, target: object, seen: Examination) -> list[Draft]:
-    """The files that may be edited, first that in which a finding is located; one for each Function called."""
-    info = ready.info if seen.subject is None else seen.subject.info
-    rule: Any = rule_of(target) if ready.backend.name == "jax" else None
-    if rule is not None:
-        info = replace(info, forward=getattr(rule, "fwd", None))
-    elif info.backward is None and ready.backend.name == "numpy":
-        info = replace(info, backward=info.forward, forward=None)
-    places = [f.location for f in seen.findings if f.location is not None]
-    found = drafts_for(info).values()
-    return sorted(found, key=lambda draft: not any(draft.holds(place.file, place.line) for place in places))

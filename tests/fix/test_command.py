@@ -134,3 +134,12 @@ def test_options_that_exclude_each_other_are_refused(options, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO())
     with pytest.raises(UsageError, match=r"expected |--force needs "):
         require_options(**{name: name in options for name in ("diff", "write", "interactive", "force")})
+
+
+def test_what_candidates_divide_by_zero_is_not_reported_as_a_warning(tmp_path):
+    """A command that runs to its end says nothing on standard error of the numbers that it tried."""
+    text = SOURCE.replace("return x * x", "return x.sin() * x.exp().sum()").replace("-2 * x *", "x / (x - x) *")
+    (tmp_path / "square.py").write_text(text)
+    done = gradcli(tmp_path, "fix", "square.py:Square", "--budget", "2")
+    assert done.returncode == 1, done.stdout
+    assert "Warning" not in done.stderr
