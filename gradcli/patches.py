@@ -11,14 +11,16 @@ from gradcli.verdict import Verdict
 class Patch:
     """New text for a file of the user's; `proven` says, a sentence each, what the patched Function passed.
 
-    `recomputes` marks a backward that differentiates forward by autograd instead of correcting the formula,
-    `once` one that is marked as differentiable only once, `corrects` one that is corrected and marked.
+    `unproven` says what is not proven of other Functions that run the edited code. `recomputes` marks a
+    backward that differentiates forward by autograd instead of correcting the formula, `once` one that is marked as
+    differentiable only once, `corrects` one that is corrected and marked.
     """
 
     file: str
     before: str
     after: str
     proven: tuple[str, ...]
+    unproven: tuple[str, ...] = ()
     recomputes: bool = False
     once: bool = False
     corrects: bool = False

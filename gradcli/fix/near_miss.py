@@ -25,12 +25,21 @@ def remaining(ready: Prepared, target: object, seen: Examination, draft: Draft, 
     corrected = {_mark(f) for f in seen.findings if f.input is not None} - {_mark(f) for f in result.findings}
     if not corrected:
         return None
-    patch = Patch(file=draft.file.path, before=draft.file.text, after=made.file.text, proven=())
-    (line, _, text), *_ = patch.changed_lines()
-    edit = f"with line {line} as `{' '.join(text.split())}`" if text.strip() else f"without line {line}"
     said = sentences(result.findings[:1])[0]
     names = ", ".join(sorted({str(name) for name, _ in corrected}))
-    return f"{edit} the gradient of {names} is right, but the check still fails: {said}"
+    return f"{_edit(draft, made)} the gradient of {names} is right, but the check still fails: {said}"
+
+
+def breaking(ready: Prepared, draft: Draft, made: Draft, broken: str) -> str:
+    """Which Function fails with an edit that is right for the target, as a sentence."""
+    return f"{_edit(draft, made)} {ready.info.name} passes, but {broken}, which runs the same code, then fails"
+
+
+def _edit(draft: Draft, made: Draft) -> str:
+    """The first line that an edit changes."""
+    patch = Patch(file=draft.file.path, before=draft.file.text, after=made.file.text, proven=())
+    (line, _, text), *_ = patch.changed_lines()
+    return f"with line {line} as `{' '.join(text.split())}`" if text.strip() else f"without line {line}"
 
 
 def _mark(finding: Finding) -> tuple[str | None, int]:

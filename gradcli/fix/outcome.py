@@ -8,7 +8,7 @@ import numpy as np
 from gradcli.backends.jax.rules import rule_of
 from gradcli.edits.draft import Draft, drafts_for
 from gradcli.fix.examine import Examination, examined, sentences
-from gradcli.fix.near_miss import remaining
+from gradcli.fix.near_miss import breaking, remaining
 from gradcli.fix.search import Search
 from gradcli.patches import FixResult
 from gradcli.runner.arguments.prepare import Prepared
@@ -44,6 +44,8 @@ def fixed(
 def _reason(search: Search, seen: Examination) -> str:
     """Why there is no patch. If an edit made the gradient right, this includes what the check still finds wrong."""
     none = "none of the edits of backward that gradcli tried passes the whole check"
+    if search.breaking:
+        return f"{none} and leaves other Functions right; {breaking(search.ready, *search.breaking[0])}"
     if not search.missed:
         return none
     left = remaining(search.ready, search.target, seen, *search.missed[0])

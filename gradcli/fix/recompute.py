@@ -32,8 +32,10 @@ def recomputing(draft: Draft, namespace: str | None, numbers: Collection[str]) -
     keep there.
     """
     backward = draft.backward.node
-    owner = draft.backward.function.__qualname__.rpartition(".")[0]
-    if namespace is None or not draft.has("forward") or not owner.isidentifier():
+    if namespace is None or not draft.has("forward"):
+        return None
+    owner = draft.part("forward").function.__qualname__.rpartition(".")[0]
+    if not owner.isidentifier():
         return None
     forward = draft.part("forward").node
     if not isinstance(backward, ast.FunctionDef) or not isinstance(forward, ast.FunctionDef):

@@ -3,7 +3,7 @@
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, final
 
@@ -28,6 +28,7 @@ from gradcli.patches import Patch
 from gradcli.runner.arguments.prepare import Prepared
 from gradcli.runner.case import check_object
 from gradcli.runner.outcome.proof import Proof, brings_sizes, proof_of, tells_numbers, tells_sizes
+from gradcli.runner.outcome.sharing import Broken, Spared, sparing_others
 from gradcli.verdict import Verdict
 from gradcli.watchdog.case import watched
 
@@ -54,7 +55,10 @@ class Search:
     wrong_order: int = 1
     missed: list[tuple[Draft, Draft]] = field(default_factory=list)
     """Drafts, each before and after an edit that makes the gradient right where it was tried, but is not proven."""
+    breaking: list[tuple[Draft, Draft, str]] = field(default_factory=list)
+    """Drafts, each before and after an edit that is proven for the target, and a Function that fails with it."""
     _doubtful: list[tuple[Draft, Draft, Proof]] = field(default_factory=list)
+    _originals: Sequence[Draft] = ()
     _varied: dict[Captured, Probes] = field(default_factory=dict)
 
     @property
@@ -72,6 +76,7 @@ class Search:
             (self._recomputed, "recomputes"),
             (self._marked, "once"),
         )
+        self._originals = drafts
         for (step, mark), draft in itertools.product(steps, drafts):
             found = step(seen, draft)
             if found is None or found[0].file.text in self.refused:
@@ -80,7 +85,10 @@ class Search:
             flags = {mark: True} if mark else {}
             if mark == "once" and any(f.order < 2 for f in seen.findings):
                 flags["corrects"] = True
-            return Patch(file=own.path, before=own.text, after=made.file.text, proven=proof.sentences, **flags)
+            proven, unproven = proof.sentences, proof.unproven
+            return Patch(
+                file=own.path, before=own.text, after=made.file.text, proven=proven, unproven=unproven, **flags
+            )
         return None
 
     def _corrected(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:
@@ -93,9 +101,12 @@ class Search:
                 continue
             if not self._is_enough(proof, draft, made):
                 continue
+            found = self._sparing_others(draft, made, proof)
+            if found is None:
+                continue
             if tells_numbers(self.ready, self.target, draft, made, check=check_object):
-                return made, proof
-            self._doubtful.append((draft, made, proof))
+                return found
+            self._doubtful.append((draft, *found))
         return None
 
     def _pushed_forward(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:
@@ -105,7 +116,7 @@ class Search:
         for made in with_right_jvp(draft, self.ready.info.jvp, self._idiom(draft).namespace):
             proof = proof_of(self.ready, self.target, made.codes, check=check_object)
             if proof is not None and self._is_enough(proof, draft, made):
-                return made, proof
+                return self._sparing_others(draft, made, proof)
         return None
 
     def _corrected_here(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:  # noqa: ARG002 - a step
@@ -124,12 +135,26 @@ class Search:
             return False
         return tells_sizes(self.ready, self.target, made.codes, check=check_object)
 
+    def _sparing_others(self, draft: Draft, made: Draft, proof: Proof) -> tuple[Draft, Proof] | None:
+        """A proven patch with which no other Function fails that runs the edited code; None if there is none.
+
+        A draft in which one mistake is already fixed is compared with the file as it is.
+        """
+        own = [d for d in self._originals if d.backward.function is draft.backward.function]
+        found = sparing_others(self.ready, self.target, (own or [draft])[0], made, check=check_object)
+        if isinstance(found, Broken):
+            self.breaking.append((draft, made, found.name))
+        if not isinstance(found, Spared) or found.draft.file.text in self.refused:
+            return None
+        sentences = (*proof.sentences, *found.proven)
+        return found.draft, replace(proof, sentences=sentences, unproven=found.unproven)
+
     def _recomputed(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:
         """A backward that differentiates forward by autograd, where that passes."""
         plain = [a.name for subject in seen.subjects[:1] for a in subject.arguments if not a.is_tensor]
         made = recomputing(draft, self._idiom(draft).namespace, plain) if self._has_autograd else None
         proof = None if made is None else proof_of(self.ready, self.target, made.codes, check=check_object)
-        return None if made is None or proof is None else (made, proof)
+        return None if made is None or proof is None else self._sparing_others(draft, made, proof)
 
     def _marked(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:
         """A backward marked as differentiable once, if only higher orders are wrong and no order was given.
@@ -163,7 +188,7 @@ class Search:
         framework: Any = self.ready.backend.framework  # type: ignore[attr-defined]  # every backend here has one
         with marked(draft, framework.namespace.autograd.function.once_differentiable):
             proof = proof_of(self.ready, self.target, made.codes, check=check_object)
-        return None if proof is None else (made, proof)
+            return None if proof is None else self._sparing_others(draft, made, proof)
 
     @cached_property
     def _order_before(self) -> int:
@@ -226,9 +251,11 @@ class Search:
                     continue
                 proofs += 1
                 proof = proof_of(self.ready, self.target, made.codes, check=check_object)
-                if proof is not None and self._is_enough(proof, draft, made):
-                    return made, proof
-                if wrong:
+                enough = proof is not None and self._is_enough(proof, draft, made)
+                found = self._sparing_others(draft, made, proof) if proof is not None and enough else None
+                if found is not None:
+                    return found
+                if wrong and not enough:
                     partial.append((candidate.cost + 1, candidate))
                     self.missed.append((draft, made))
         return self._continued(draft, partial, wrong, rounds)

@@ -49,6 +49,7 @@ def _lines(result: FixResult, written: bool) -> Iterator[str]:
             "being silently wrong; the formula is not corrected"
         )
     yield from (f"  proven: {sentence}" for sentence in patch.proven)
+    yield from (f"  not proven: {sentence}" for sentence in patch.unproven)
     if written:
         yield f"  written: {one_line(patch.shown_file)}"
     else:

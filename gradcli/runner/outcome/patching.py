@@ -19,6 +19,7 @@ from gradcli.runner.outcome.proof import (
     tells_numbers,
     tells_sizes,
 )
+from gradcli.runner.outcome.sharing import Spared, sparing_others
 from gradcli.watchdog.case import Watchdog
 from gradcli.watchdog.limit import DELAY, TimeLimit
 from gradcli.watchdog.omissions import Omissions
@@ -60,8 +61,18 @@ def with_patch(
             continue
         holds = tells_sizes(ready, target, made.codes, check=check, limit=limit)
         if holds and tells_numbers(ready, target, draft, made, check=check):
-            patch = Patch(file=draft.file.path, before=draft.file.text, after=text, proven=proof.sentences)
-            return replace(result, patch=patch)
+            spared = sparing_others(ready, target, draft, made, check=check, limit=limit)
+            if not isinstance(spared, Spared):
+                continue
+            patch = Patch(
+                file=draft.file.path,
+                before=draft.file.text,
+                after=spared.draft.file.text,
+                proven=(*proof.sentences, *spared.proven),
+                unproven=spared.unproven,
+            )
+            findings = tuple(replace(f, corrected=patch.after) if f.corrected == text else f for f in result.findings)
+            return replace(result, patch=patch, findings=findings)
     return result
 
 

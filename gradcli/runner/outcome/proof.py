@@ -36,11 +36,15 @@ _OTHERS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """What a patched target passed, a sentence each, at which orders, and whether other sizes could be tried."""
+    """What a patched target passed, a sentence each, at which orders, and whether other sizes could be tried.
+
+    `unproven` says what is not proven of other Functions that run the edited code.
+    """
 
     sentences: tuple[str, ...]
     orders: tuple[int, ...]
     sizes_tried: bool
+    unproven: tuple[str, ...] = ()
 
 
 def proof_of(

@@ -20,7 +20,7 @@ def functions_in(target: str, begun: Callable[[], None] = lambda: None) -> tuple
     found: dict[int, str] = {}
     for named in (f"{target}:{name}" for name in names):
         value = resolve(named).object
-        if _is_checkable(value):
+        if is_checkable(value):
             found.setdefault(id(value), named)
     if not found:
         raise NothingToCheckError(
@@ -29,7 +29,7 @@ def functions_in(target: str, begun: Callable[[], None] = lambda: None) -> tuple
     return tuple(found.values())
 
 
-def _is_checkable(value: object) -> bool:
+def is_checkable(value: object) -> bool:
     """Whether a value is a Function; an object that raises when its attributes are read is not."""
     from gradcli.backends.registry import is_function
 
