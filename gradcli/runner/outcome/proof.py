@@ -91,10 +91,9 @@ def _proof(
             return None
         if own.resolution is not None and own.resolution > USUAL_RESOLUTION:
             return None
-        if ready.supply.source is InputsFrom.INFERRED:
-            there = _inferred_anew(noted, ready, rebuilt(ready, target, codes))
-            if there is None or there.verdict is Verdict.FAILED:
-                return None
+        there = _inferred_anew(noted, ready, rebuilt(ready, target, codes))
+        if _has_failed(there) or (there is None and ready.supply.source is InputsFrom.INFERRED):
+            return None
         elsewhere = _elsewhere(ready, target, codes, noted, limit)
         if elsewhere is None:
             return None
@@ -230,7 +229,8 @@ def _checked(
 def _inferred_anew(check: CaseCheck, ready: Prepared, target: object) -> CheckResult | None:
     """The result at the inputs that are inferred for the patched target, which may be others than for the wrong one."""
     case = plain(ready.case)
-    case = replace(case, settings=replace(case.settings, samples=1))
+    spec = replace(case.spec, inputs=None, inputs_from=InputsFrom.INFERRED)
+    case = replace(case, spec=spec, settings=replace(case.settings, samples=1))
     try:
         return check(target, case, named=False)
     except GradcliError:
