@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from gradcli.edits.source import encoding_of
@@ -21,10 +22,9 @@ def write(patch: Patch, *, force: bool) -> None:
         UsageError: the file has changed since or cannot be written; or git could not restore it, without `force`.
     """
     path = Path(os.path.realpath(patch.file))
-    encoding = "utf-8"
-    with contextlib.suppress(OSError, ValueError, SyntaxError):
+    encoding = _encoding(path)
+    with contextlib.suppress(OSError, ValueError):
         raw = path.read_bytes()
-        encoding = encoding_of(raw)
         if raw.decode(encoding) != patch.before:
             raise UsageError(
                 f"{patch.shown_file}: has changed since it was checked; nothing was written. Run the command again."
@@ -39,6 +39,25 @@ def write(patch: Patch, *, force: bool) -> None:
         _replace(path, patch.after.encode(encoding))
     except OSError as error:
         raise UsageError(f"{patch.shown_file}: cannot be written: {error.strerror or error}") from error
+
+
+def diff_bytes(patch: Patch) -> bytes:
+    """The diff in the encoding of the file, as `git apply` and `patch -p1` compare it with the file's bytes."""
+    encoding = _encoding(Path(patch.file))
+    if encoding == "utf-8-sig":  # a mark of byte order is part of the first line
+        encoding, mark = "utf-8", "\ufeff"
+        patch = replace(patch, before=mark + patch.before, after=mark + patch.after)
+    lines = patch.diff().split("\n")
+    names, rest = "\n".join(lines[:2]), "\n".join(lines[2:])
+    return names.encode(errors="surrogateescape") + b"\n" + rest.encode(encoding)
+
+
+def _encoding(path: Path) -> str:
+    """The encoding of a Python file, UTF-8 where it cannot be read."""
+    try:
+        return encoding_of(path.read_bytes())
+    except (OSError, SyntaxError):
+        return "utf-8"
 
 
 def _unsafe(path: Path) -> str | None:

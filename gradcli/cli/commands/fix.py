@@ -79,12 +79,16 @@ def _shown(
     result: "FixResult", stream: "ReportStream", *, diff: bool, write: bool, interactive: bool, force: bool
 ) -> str | None:
     """Show a patch, and write it if that was asked for; the text that was refused where another one is wanted."""
+    from gradcli.fix.writing import diff_bytes
     from gradcli.reporters.patch_text import patch_text
 
     applied = write and result.patch is not None
     if applied:
         _apply(result, force=force)
-    stream.write(patch_text(result, only_diff=diff, written=applied))
+    if diff and result.patch is not None and not stream.isatty():
+        stream.write_bytes(diff_bytes(result.patch))
+    else:
+        stream.write(patch_text(result, only_diff=diff, written=applied))
     stream.flush()
     if not interactive or result.patch is None:
         return None

@@ -72,6 +72,14 @@ class ReportStream(io.TextIOBase):
             self._detach(error)
         return len(text)
 
+    def write_bytes(self, raw: bytes) -> None:
+        """Write bytes as they are, after the text that was written before."""
+        self.flush()
+        try:
+            self._file.buffer.write(raw)
+        except OSError as error:
+            self._detach(error)
+
     def flush(self) -> None:
         """Hand what was written to the reader."""
         try:
