@@ -105,6 +105,15 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a command was given for a case: a spec's file or a target, and the inputs and gradient given by flags."""
+
+    name: str
+    inputs: tuple[InputSpec, ...] = ()
+    grad: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSpec:
     """One target with one set of inputs, as a spec or the command line gives it.
 
@@ -144,6 +153,14 @@ class CheckSpec:
     def case_id(self) -> str:
         """The target, with the case's name in brackets where it has one."""
         return self.target if self.name is None else f"{self.target}[{self.name}]"
+
+    @property
+    def asked(self) -> Asked:
+        """What to give to a command for this case again; of a spec its file, which has more such cases."""
+        given = (self.inputs or ()) if self.inputs_from is InputsFrom.FLAGS else ()
+        if self.origin is not None:
+            return Asked(name=self.origin.rpartition(":")[0], inputs=given)
+        return Asked(name=self.target, inputs=given, grad=self.grad)
 
     def with_inputs(self, inputs: tuple[InputSpec, ...], source: InputsFrom) -> "CheckSpec":
         """The same case with these inputs."""

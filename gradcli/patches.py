@@ -3,6 +3,7 @@
 import difflib
 import os
 
+from gradcli.cases import Asked
 from gradcli.frozen import dataclass
 from gradcli.verdict import Verdict
 
@@ -56,13 +57,17 @@ class Patch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixResult:
-    """The outcome for one target: its verdict, what is wrong, and the patch or the `reason` for which there is none."""
+    """The outcome for one target: its verdict, what is wrong, and the patch or the `reason` for which there is none.
+
+    `asked` is what the command was given for it.
+    """
 
     target: str
     verdict: Verdict
     sentences: tuple[str, ...] = ()
     patch: Patch | None = None
     reason: str | None = None
+    asked: Asked | None = None
 
     @property
     def exit_code(self) -> int:

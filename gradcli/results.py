@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from gradcli._version import __version__
-from gradcli.cases import Argument, InputSpec
+from gradcli.cases import Argument, Asked, InputSpec
 from gradcli.display import Displayed
 from gradcli.figures import Figures
 from gradcli.findings import FindingKind
@@ -251,6 +251,7 @@ class CheckResult:
     arguments: tuple[Argument, ...] = field(default=(), repr=False)
     figures: Figures | None = field(default=None, repr=False)
     patch: Patch | None = field(default=None, repr=False)
+    asked: Asked | None = field(default=None, repr=False, compare=False)
 
     @property
     def resolution(self) -> float | None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from gradcli.fix.outcome import fixed
 from gradcli.fix.search import SECONDS
@@ -32,4 +33,6 @@ class FixJob(Job):
         target = resolve(self.case.spec.target).object
         begun()
         ends = time.process_time() + self.seconds
-        return fixed(prepared(target, self.case), target, self.case.spec.case_id, ends=ends, refused=self.refused)
+        spec = self.case.spec
+        found = fixed(prepared(target, self.case), target, spec.case_id, ends=ends, refused=self.refused)
+        return replace(found, asked=spec.asked)

@@ -1,14 +1,13 @@
 """What a case has to say beyond its verdict, line by line, for every report that people read."""
 
 import math
-import shlex
 from collections.abc import Iterator
 from enum import Enum
 
 from gradcli.frozen import dataclass
-from gradcli.reporters.escaping import lines_of, one_line, printable
+from gradcli.reporters.escaping import lines_of, printable
 from gradcli.reporters.gradient_table import table_lines
-from gradcli.reporters.wording import digits_for, flags, index, magnitude, number, size_of
+from gradcli.reporters.wording import digits_for, fix_command, flags, index, magnitude, number, size_of
 from gradcli.results import CheckResult, Entry, Evidence, Finding, SourceExcerpt
 from gradcli.verdict import Verdict
 
@@ -143,15 +142,9 @@ def _failure(result: CheckResult) -> Iterator[Line]:
     if result.replay is not None:
         yield Line(f"{_MARGIN}replay                   gradcli replay {result.replay}", Role.ADVICE)
     if result.patch is not None:
-        yield Line(f"{_MARGIN}fix available: {fix_command(result)}", Role.ADVICE)
+        yield Line(f"{_MARGIN}fix available: {fix_command(result.asked, result.target)}", Role.ADVICE)
     if result.findings:
         yield Line(f"{_MARGIN}more                     gradcli explain {result.findings[0].kind.value}", Role.ADVICE)
-
-
-def fix_command(result: CheckResult) -> str:
-    """The command that shows the patch again, with the inputs that were given by flags."""
-    given = flags(result.inputs) if result.inputs_from == "flags" else ""
-    return " ".join(part for part in ("gradcli fix", shlex.quote(one_line(result.target)), given) if part)
 
 
 def sentence(finding: Finding) -> Line:

@@ -1,10 +1,10 @@
 """The outcome of `gradcli fix` as text: what is wrong, the diff, and what was proven of it."""
 
-import shlex
 from collections.abc import Iterator
 
 from gradcli.patches import FixResult
 from gradcli.reporters.escaping import lines_of, one_line
+from gradcli.reporters.wording import fix_command
 from gradcli.verdict import Verdict
 
 _NOTHING = {
@@ -53,4 +53,4 @@ def _lines(result: FixResult, written: bool) -> Iterator[str]:
     if written:
         yield f"  written: {one_line(patch.shown_file)}"
     else:
-        yield f"  apply:  gradcli fix {shlex.quote(one_line(result.target))} --write"
+        yield f"  apply:  {fix_command(result.asked, result.target)} --write"

@@ -1,9 +1,11 @@
 """Numbers, inputs and counts in the words that every report for people uses."""
 
 import math
+import shlex
 from collections.abc import Iterable
 
-from gradcli.cases import HELD, InputSpec
+from gradcli.cases import HELD, Asked, InputSpec
+from gradcli.reporters.escaping import one_line
 from gradcli.results import CheckResult, Entry, Report
 from gradcli.verdict import Verdict
 
@@ -75,6 +77,14 @@ def orders(result: CheckResult) -> str:
 def flags(specs: Iterable[InputSpec]) -> str:
     """The inputs as command-line flags that can be pasted."""
     return " ".join(spec.as_flag() for spec in specs if spec.domain != HELD)
+
+
+def fix_command(asked: Asked | None, target: str) -> str:
+    """The command that finds the patch of a case, with the spec or the flags that gave its inputs."""
+    asked = asked or Asked(name=target)
+    grad = f"--grad {shlex.quote(one_line(asked.grad))}" if asked.grad is not None else ""
+    words = ("gradcli fix", shlex.quote(one_line(asked.name)), flags(asked.inputs), grad)
+    return " ".join(word for word in words if word)
 
 
 def seconds(value: float) -> str:

@@ -12,7 +12,10 @@ from gradcli.errors import UsageError
 
 if TYPE_CHECKING:
     from gradcli.cli.output.streams import ReportStream
+    from gradcli.cli.pools import Site
+    from gradcli.fix.job import FixJob
     from gradcli.patches import FixResult
+    from gradcli.runner.planning.plan import CheckCase
 
 _NONE_FOUND = 1
 
@@ -59,26 +62,44 @@ def fix_command(
 
     given = inputs_from(inputs or (), arguments or ())
     stream = report_stream()
+    options = {"diff": diff, "write": write, "interactive": interactive, "force": force}
     codes: list[int] = []
-    with site(in_process=in_process) as here:
-        specs = gather_all([target], given, grad, pool=here.pool)
-        for case in plan(specs, Settings(seed=seed)):
-            if case.spec.problem is not None:
-                raise UsageError(case.spec.problem.message)
-            job = FixJob(target=case.spec.target, case=case, seconds=budget)
-            result: FixResult = here.do(job)
-            codes.append(result.exit_code)
-            options = {"diff": diff, "write": write, "interactive": interactive, "force": force}
-            while (refused := _shown(result, stream, **options)) is not None:
-                job = replace(job, refused=job.refused | {refused})
-                result = here.do(job)
+    cases: list[CheckCase] | None = None
+    # A process that imported a file before a patch was written into it would edit one text and run another.
+    while cases is None or cases:
+        with site(in_process=in_process) as here:
+            if cases is None:
+                cases = list(plan(gather_all([target], given, grad, pool=here.pool), Settings(seed=seed)))
+            has_written = False
+            while cases and not has_written:
+                case = cases.pop(0)
+                job = FixJob(target=case.spec.target, case=case, seconds=budget)
+                code, has_written = _fixed(job, here, stream, options)
+                codes.append(code)
+        if cases and in_process:
+            raise UsageError("a patch was written: run the command again for the other cases")
     return next((code for code in (_NONE_FOUND, 3, 4) if code in codes), 0)
+
+
+def _fixed(job: "FixJob", here: "Site", stream: "ReportStream", options: dict[str, bool]) -> tuple[int, bool]:
+    """The exit code for one case, whose patch is shown, and whether one was written."""
+    if job.case.spec.problem is not None:
+        raise UsageError(job.case.spec.problem.message)
+    result: FixResult = here.do(job)
+    refused, has_written = _shown(result, stream, **options)
+    while refused is not None:
+        job = replace(job, refused=job.refused | {refused})
+        refused, has_written = _shown(here.do(job), stream, **options)
+    return result.exit_code, has_written
 
 
 def _shown(
     result: "FixResult", stream: "ReportStream", *, diff: bool, write: bool, interactive: bool, force: bool
-) -> str | None:
-    """Show a patch, and write it if that was asked for; the text that was refused where another one is wanted."""
+) -> tuple[str | None, bool]:
+    """Show a patch, and write it if that was asked for.
+
+    Returned are the text that was refused where another one is wanted, and whether the patch was written.
+    """
     from gradcli.fix.writing import diff_bytes
     from gradcli.reporters.patch_text import patch_text
 
@@ -91,11 +112,11 @@ def _shown(
         stream.write(patch_text(result, only_diff=diff, written=applied))
     stream.flush()
     if not interactive or result.patch is None:
-        return None
+        return None, applied
     answer = asked()
     if answer == "y":
         _apply(result, force=force)
-    return result.patch.after if answer == "next" else None
+    return result.patch.after if answer == "next" else None, answer == "y"
 
 
 def asked() -> str:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from gradcli.reporters.escaping import markup, one_line, printable
 from gradcli.reporters.html.charts import error_chart, heat_maps, resolution_scale
-from gradcli.reporters.narrative import Line, Role, entry_rows, fix_command, inputs_line, story
-from gradcli.reporters.wording import magnitude, orders
+from gradcli.reporters.narrative import Line, Role, entry_rows, inputs_line, story
+from gradcli.reporters.wording import fix_command, magnitude, orders
 from gradcli.results import CheckResult, Evidence, Finding, SourceExcerpt
 from gradcli.verdict import Verdict
 
@@ -43,7 +43,8 @@ def _failure(case: CheckResult) -> Iterator[str]:
     if case.patch is not None:
         yield f"<h3>Fix available</h3><pre>{_block(case.patch.shown_diff())}</pre>"
         yield from (f'<p class="soft">proven: {_text(sentence)}</p>' for sentence in case.patch.proven)
-        yield f'<pre class="advice">{_text(fix_command(case))} --write</pre>'
+        yield from (f'<p class="soft">not proven: {_text(sentence)}</p>' for sentence in case.patch.unproven)
+        yield f'<pre class="advice">{_text(fix_command(case.asked, case.target))} --write</pre>'
 
 
 def _entries(finding: Finding) -> Iterator[str]:

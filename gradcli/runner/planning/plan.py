@@ -49,6 +49,7 @@ class CheckCase:
             samples=0,
             inputs_from=None if self.spec.inputs is None else self.spec.inputs_from.value,
             inputs=self.spec.inputs or (),
+            asked=self.spec.asked,
         )
 
 
