@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.edits.captured import captured_by
+from gradcli.edits.constants import merged
 from gradcli.edits.deciding import decides
 from gradcli.edits.draft import Draft
 from gradcli.edits.expressions import (
@@ -138,17 +139,17 @@ def fits(setting: Setting, lacks: Sequence[tuple[Sequence[Array], Sequence[Array
         if shaped and all(np.any(a) for a in had):
             for form in factors:
                 for fit in library.fitted(form, right, beside=had):
-                    yield from _at(places, fit, ast.Mult)
+                    yield from _at(places, fit, ast.Mult, setting)
         residual = [b - a for a, b in zip(had, right, strict=True)] if shaped else None
         for form in terms:
             if residual is not None:
                 for fit in library.fitted(form, residual):
-                    yield from _at(places, fit, ast.Add)
+                    yield from _at(places, fit, ast.Add, setting)
             for fit in library.fitted(form, right, whole=True):
                 yield from _whole(places, fit)
 
 
-def _at(places: Sequence[ast.expr], fit: Fit, operation: type[ast.operator]) -> Iterator[Candidate]:
+def _at(places: Sequence[ast.expr], fit: Fit, operation: type[ast.operator], setting: Setting) -> Iterator[Candidate]:
     """The fit applied to every slot: times a factor, plus or minus a term."""
     for place in places:
         node: ast.expr
@@ -157,7 +158,7 @@ def _at(places: Sequence[ast.expr], fit: Fit, operation: type[ast.operator]) -> 
             node = ast.UnaryOp(op=ast.USub(), operand=node) if fit.negative else node
         else:
             node = ast.BinOp(left=place, op=ast.Sub() if fit.negative else ast.Add(), right=fit.node)
-        yield Candidate(fit.cost + 1, (Change(place, node),))
+        yield Candidate(fit.cost + 1, merged(Change(place, node), setting.draft.tree))
 
 
 def _multiplied(place: ast.expr, factor: ast.expr) -> ast.expr:

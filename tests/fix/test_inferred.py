@@ -48,3 +48,12 @@ def test_a_number_is_still_patched_where_forward_takes_no_inferred_inputs(framew
     imports = "torch" if framework == "torch" else None
     done = warm.run_for_text(["fix", "own.py:Rows", "-i", "x=5"], tmp_path, imports=imports)
     assert "+        return g * 2 * x * 2" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("framework", HEAD)
+def test_a_wrong_number_is_replaced_instead_of_divided_away(framework, tmp_path):
+    pytest.importorskip(framework if framework == "torch" else "numpy")
+    (tmp_path / "own.py").write_text(HEAD[framework] + ROWS.format(4))
+    imports = "torch" if framework == "torch" else None
+    done = warm.run_for_text(["fix", "own.py:Rows"], tmp_path, imports=imports)
+    assert "+        return g * 2 * x * x.shape[0]\n" in done.stdout, done.stdout

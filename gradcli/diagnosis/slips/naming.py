@@ -1,6 +1,8 @@
 """The diagnosis rule that names a mistake by the one wrong expression of backward."""
 
+import ast
 from dataclasses import replace
+from typing import Any
 
 from gradcli.diagnosis.entries import tells_of_the_right, wrong_mask
 from gradcli.diagnosis.facts import Facts
@@ -11,6 +13,7 @@ from gradcli.diagnosis.slips.slip import Role, Slip
 from gradcli.diagnosis.slips.wording import kind_of, location_of, sentence_of
 from gradcli.diagnosis.suspect import Named, Suspect
 from gradcli.diagnosis.table import SIGNIFICANCE
+from gradcli.edits.constants import merged
 from gradcli.edits.draft import Draft
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
@@ -40,6 +43,7 @@ def explained_by_slip(suspect: Suspect) -> Named | None:
         if slip.role is not Role.FACTOR and not is_saved:
             return None  # which entries are wrong says more
         kind = FindingKind.WRONG_ENTRIES
+    slip = with_merged_numbers(slip, search.draft)
     extra = {"location": location_of(slip, search.draft), "corrected": _corrected(slip, search.draft)}
     return kind, sentence_of(slip, search.draft, suspect.name), extra
 
@@ -111,8 +115,19 @@ def _slip_for(search: SlipSearch, place: int, *, short: bool) -> Slip | None:
         return None
 
 
+def with_merged_numbers(slip: Slip, draft: Draft) -> Slip:
+    """The slip as one of a number of backward, where such a number with the factor that is lacking gives another."""
+    if slip.borrowed or slip.more:
+        return slip
+    changes = merged(slip.changes[0], draft.tree)
+    if changes == slip.changes or not all(isinstance(change.new, ast.AST) for change in changes):
+        return slip
+    first: Any = changes[0]
+    return replace(slip, old=first.old, new=first.new, more=changes[1:], role=Role.OTHER, part="")
+
+
 def _corrected(slip: Slip, draft: Draft) -> str | None:
-    made = None if slip.borrowed else draft.with_changes(slip.changes)
+    made = None if slip.borrowed else draft.with_changes(with_merged_numbers(slip, draft).changes)
     return None if made is None else made.file.text
 
 

@@ -25,6 +25,8 @@ _PLACED = ("tril", "triu", "narrow", "pad", "diag", "arange")
 def sentence_of(slip: Slip, draft: Draft, name: str) -> str:
     """The sentence: what is wrong, and the change with which the gradient of the input called `name` is right."""
     old, around = ast.unparse(slip.old), _around(slip.old, draft)
+    while not all(draft.tree.is_inside(change.old, around) for change in slip.changes):
+        around = draft.tree.parent(around) or draft.tree.file.tree
     inside = "" if around is slip.old else f" in `{ast.unparse(around)}`"
     if slip.role is Role.FACTOR and slip.part == "-1":
         what = "has the wrong sign"
