@@ -4,7 +4,6 @@ import inspect
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.registry import backends_for
@@ -17,7 +16,7 @@ from gradcli.runner.arguments.given import Given, supply_from
 from gradcli.runner.arguments.supply import supply_inputs
 from gradcli.runner.planning.plan import CheckCase
 from gradcli.runner.trace_nodes import calls_checked
-from gradcli.runner.traceable import drawn_cotangent
+from gradcli.runner.traceable import DrawnCotangents
 from gradcli.traces import TraceGraph
 
 
@@ -57,9 +56,10 @@ def functional_trace(
         given = case.spec.with_inputs(flags, InputsFrom.FLAGS) if flags else case.spec
         supply = supply_inputs(backend, target, info, replace(case, spec=given))
 
+    drawn = DrawnCotangents(case.settings.seed)
+
     def cotangent(result: Any) -> NDArray[Any]:
-        values = np.ones(result.shape) if result.size == 1 else drawn_cotangent(result.shape, case.settings.seed)
-        return values.astype(result.dtype)
+        return drawn.next(result.shape).astype(result.dtype)
 
     calls = None if checked is None else TracedCalls(every=checked)
     graph = backend.traced(target, supply.samples[0](), cotangent, calls)

@@ -4,6 +4,7 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
+from math import prod
 from types import ModuleType
 from typing import Any, final
 
@@ -25,6 +26,28 @@ from gradcli.tracing.captures import Captures
 from gradcli.tracing.passes import trace_call
 
 _COTANGENTS = (-2.0, -1.5, -1.0, -0.5, 0.5, 1.0, 1.5, 2.0)
+
+
+@final
+class DrawnCotangents:
+    """The cotangents of the outputs, one after the other: short numbers of mixed size and sign.
+
+    Ones would hide what sums to zero, as the gradient of a softmax does. Equal numbers for two outputs would hide
+    gradients of theirs that sum to zero; those of each output after the first are therefore multiplied by a factor,
+    which differs for seven outputs in a row, and which makes no number 1.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._generator = np.random.default_rng(seed)
+        self._place = 0
+
+    def next(self, shape: Sequence[int]) -> NDArray[Any]:
+        """The cotangent of the next output; 1 for a first output of one entry, which is a loss."""
+        place, self._place = self._place, self._place + 1
+        if not place and prod(shape) == 1:
+            return np.ones(tuple(shape))
+        factor = 1 + (1 + (place - 1) % 7) / 8 if place else 1
+        return self._generator.choice(_COTANGENTS, size=tuple(shape)) * factor
 
 
 @final
@@ -160,7 +183,7 @@ def traced(
         modules=ready.modules,
         target=name,
         backend=ready.backend.name,
-        cotangent=lambda root: _cotangent(ready.backend.framework, root, seed),
+        cotangent=_drawn(ready.backend.framework, DrawnCotangents(seed)),
         captures=captures,
         memory=memory,
     )
@@ -174,11 +197,6 @@ def _tensor(ready: Traceable, argument: Argument) -> Any:
     return tensor.requires_grad_() if argument.requires_grad else tensor
 
 
-def _cotangent(framework: Framework, root: Any, seed: int) -> Any:
-    """Short numbers of mixed size and sign; cotangents of ones would hide a gradient that sums to zero."""
-    return framework.from_array(drawn_cotangent(root.shape, seed), framework.dtype_name(root))
-
-
-def drawn_cotangent(shape: Sequence[int], seed: int) -> NDArray[Any]:
-    """Short numbers of mixed size and sign: ones would hide what sums to zero, as the gradient of a softmax does."""
-    return np.random.default_rng(seed).choice(_COTANGENTS, size=tuple(shape))
+def _drawn(framework: Framework, drawn: DrawnCotangents) -> Callable[[Any], Any]:
+    """What makes the cotangent of an output."""
+    return lambda root: framework.from_array(drawn.next(root.shape), framework.dtype_name(root))

@@ -61,7 +61,8 @@ def trace_call(
         backend: the framework's name, for the report.
         captures: where to keep the calls whose backward is to be checked; None for nowhere.
         memory: keep the ledger of the last pass.
-        cotangent: makes the cotangent of a result with several entries; ones where it is None.
+        cotangent: makes the cotangents of the outputs, one after the other; ones where it is None. A first output of
+            one entry gets none, as `loss.backward()` does.
 
     Returns:
         The record. What the user's code raised is in `error`, with what had been recorded until then; facts only:
@@ -353,8 +354,9 @@ class Tracer:
         roots = [tensor for tensor in found if maker_of(tensor) is not None] or found
         if not roots:
             return
-        implicit = [root.numel() == 1 and root.is_floating_point() for root in roots]
-        cotangents = [None if i else self._cotangent(r) for r, i in zip(roots, implicit, strict=True)]
+        cotangents = [self._cotangent(root) for root in roots]
+        if roots[0].numel() == 1 and roots[0].is_floating_point():
+            cotangents[0] = None
         self.lens.namespace.autograd.backward(as_tuple(roots), as_tuple(cotangents))
 
     def _cotangent(self, root: Any) -> Any:

@@ -339,3 +339,8 @@ def test_a_function_that_decides_by_values_is_refused_with_the_reason():
 
 def test_the_page_says_that_there_are_no_hooks():
     assert "JAX has no hooks" in trace_page(traced(smooth, X, Y))
+
+
+def test_outputs_have_different_grad_outputs():
+    graph = traced(lambda x: (x * 2, x * -2), X)
+    assert graph.tensors[0].grad.norm > 0
