@@ -187,17 +187,21 @@ class Facts:
     def cuts(self, result: object) -> tuple[GraphCut, ...]:
         """Where the gradients of leaves that the pass did not reach were lost, each place once.
 
-        The gradient of a tensor that autograd.grad was asked for is not lost there: the program has it.
+        The gradient of a tensor that autograd.grad was asked for is not lost there, as the program has it, unless the
+        result needs a second derivative.
         """
         leaves = [entry for entry in self._table if self._is_awaited(entry.tensor)]
         roots = list(self.roots) or list(self.lens.tensors_in(result))
         if not leaves or not roots:
             return ()
-        losses = Provenance(self.operations, roots).losses([entry.tensor for entry in leaves])
+        provenance = Provenance(self.operations, roots)
+        losses = provenance.losses([entry.tensor for entry in leaves])
         found: dict[GraphCut, list[str]] = {}
         for entry, loss in zip(leaves, losses, strict=True):
-            own = loss is not None and loss.operation.name == GRADIENTS
-            if loss is not None and not (own and any(entry.tensor is tensor for tensor in self.sought)):
+            if loss is None:
+                continue
+            own = loss.operation.name == GRADIENTS and any(entry.tensor is tensor for tensor in self.sought)
+            if not own or provenance.needs_second_derivative(entry.tensor, loss.operation):
                 found.setdefault(_cut(loss), []).append(entry.name)
         return tuple(replace(cut, leaves=tuple(names)) for cut, names in found.items())
 

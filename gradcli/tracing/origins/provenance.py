@@ -13,6 +13,10 @@ _DETACHING = frozenset({"detach", "detach_", DATA_SET, GRADIENTS, *ESCAPES})
 _FLAT = ("sign", "sgn", "round", "floor", "ceil", "trunc", "fix", "heaviside")
 _ENDS = _DETACHING | {"data", *NEW_LEAVES, *_FLAT, *(f"{name}_" for name in _FLAT)}
 _FLOATING = ("float", "bfloat", "complex")
+_LINEAR = frozenset({"add", "radd", "sub", "rsub", "neg", "sum", "mean", "cat", "stack", "getitem", "view", "reshape",
+                     "flatten", "squeeze", "unsqueeze", "t", "T", "mT", "transpose", "permute", "expand", "clone",
+                     "contiguous", "to", "double", "float"})  # fmt: skip
+_BILINEAR = frozenset({"mul", "rmul", "matmul", "rmatmul", "mm", "bmm", "mv", "dot", "linear", "addmm", "einsum"})
 
 
 @final
@@ -66,6 +70,25 @@ class Provenance:
         possible = dict(zip(map(id, missing), self._first_losses(missing, self._possible, certain=False), strict=True))
         return [found or possible[id(leaf)] for leaf, found in zip(leaves, certain, strict=True)]
 
+    def needs_second_derivative(self, leaf: Any, asked: Operation) -> bool:
+        """Whether the roots depend on a leaf through nothing but the gradient that autograd.grad gave for it.
+
+        A program that also uses the leaf's values, such as a step from `x.detach()`, takes the gradient as a number.
+        The gradient of a function that is affine in the leaf does not depend on the leaf at all.
+        """
+        reached = set(self.log.values(leaf))
+        affine = True
+        for operation in self.operations:
+            dependent = sum(value in reached for value in operation.inputs)
+            if not dependent:
+                continue
+            if operation is asked and affine:
+                return False
+            if operation.name != GRADIENTS:
+                reached.update(operation.outputs)
+                affine = affine and _is_affine(operation, dependent)
+        return reached.isdisjoint(self.roots)
+
     def _first_losses(self, leaves: Sequence[Any], wanted: set[int], *, certain: bool) -> list[Loss | None]:
         """One pass over all operations; each leaf is a bit in the set of leaves that a value depends on.
 
@@ -102,6 +125,12 @@ class Provenance:
                 lost |= 1 << place
                 new &= new - 1
         return [found.get(place) for place in range(len(leaves))]
+
+
+def _is_affine(operation: Operation, dependent: int) -> bool:
+    """Whether an operation is affine in that many of its operands together."""
+    name = operation.name.rstrip("_")
+    return name in _LINEAR or (name in _BILINEAR and dependent == 1)
 
 
 def only_written_to(operations: Sequence[Operation], own: Mapping[int, int]) -> dict[int, int]:

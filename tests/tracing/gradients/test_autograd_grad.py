@@ -37,7 +37,22 @@ def twice_without_a_graph(f):
     (again * scale).sum().backward()
 
 
+def penalty_curved_in_what_was_asked_for(f):
+    x, w = leaves(f)
+    scale = f.ones(2, requires_grad=True)
+    (g,) = f.autograd.grad((x * x * w).sum(), x)  # curved
+    ((g * scale) ** 2).sum().backward()
+
+
+def penalty_that_reaches_the_other_leaf(f):
+    x, w = leaves(f)
+    (g,) = f.autograd.grad((x.exp() * w).sum(), x)  # reaches w
+    (g * w).sum().backward()
+
+
 CUT = [
+    (penalty_curved_in_what_was_asked_for, ("x", "w"), "curved"),
+    (penalty_that_reaches_the_other_leaf, ("x",), "reaches w"),
     (penalty, ("w",), "asked"),
     (penalty_from_given_numbers, ("w",), "given"),
     (twice_without_a_graph, ("w",), "first of two"),
@@ -127,6 +142,13 @@ def detached_as_advised(f):
     (g.detach() * scale).sum().backward()
 
 
+def curved_step_from_values(f):
+    x, w = leaves(f)
+    scale = f.ones(2, requires_grad=True)
+    (g,) = f.autograd.grad((x * x).sum(), x)
+    (w * (x.data - scale * g)).sum().backward()
+
+
 def norm_as_a_number(f):
     x, w = leaves(f)
     (g,) = f.autograd.grad((x * w * w).sum(), x)
@@ -148,6 +170,7 @@ def norm_as_a_number(f):
         first_order_step,
         detached_as_advised,
         norm_as_a_number,
+        curved_step_from_values,
     ],
     ids=lambda program: program.__name__,
 )
@@ -161,3 +184,9 @@ def test_a_tensor_whose_gradient_was_not_asked_for_is_not_said_to_be_returned_on
     graph = traced(framework, lambda: only_printed(framework))
     assert fate(graph, "w").why.startswith("only autograd.grad, at ")
     assert fate(graph, "w").why.endswith("ran back to it: it returns gradients and fills no .grad")
+
+
+def test_a_gradient_that_does_not_depend_on_what_was_asked_for_needs_no_graph(framework):
+    graph = traced(framework, lambda: penalty(framework))
+    assert fate(graph, "x").symptom is None
+    assert "ran back to it" in fate(graph, "x").why
