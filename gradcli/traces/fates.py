@@ -15,9 +15,9 @@ class GraphCut:
     autograd.grad without create_graph=True. `how` is what was called:
     "detach()", ".data", "item()", "gt()", "long()", "Sign.apply()", or, `by_mode`, what had switched recording off:
     "no_grad", "inference_mode", "set_grad_enabled(False)", with `site` the line of that and `used_at` the line of the
-    operation. `gives` is the dtype of the result, or "number"; `forward` where the forward of a custom Function is
-    written. `certain` says that the traced result was computed from the operation's result, without arithmetic of
-    Python or NumPy in between.
+    operation, None for the target itself; `at_import` says that it was off before the target was called. `gives` is the
+    dtype of the result, or "number"; `forward` where the forward of a custom Function is written. `certain` says that
+    the traced result was computed from the operation's result, without arithmetic of Python or NumPy in between.
     """
 
     how: str
@@ -26,6 +26,7 @@ class GraphCut:
     used_at: SourceSite | None = None
     certain: bool = True
     by_mode: bool = False
+    at_import: bool = False
     gives: str = "float64"
     forward: SourceSite | None = None
     other_result: bool = False

@@ -38,7 +38,7 @@ class Patches:
 
     def in_users_modules(self) -> None:
         """Replace what the user's modules imported by name; once for all, as there may be thousands of modules."""
-        for module in _users_modules():
+        for module in users_modules():
             if self._imported.keys().isdisjoint(map(id, vars(module).values())):
                 continue
             for name, held in list(vars(module).items()):
@@ -69,7 +69,8 @@ class Patches:
                 setattr(owner, name, original)
 
 
-def _users_modules() -> list[ModuleType]:
+def users_modules() -> list[ModuleType]:
+    """The imported modules of the user, with their files."""
     return [
         module
         for module in list(sys.modules.values())

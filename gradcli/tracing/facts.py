@@ -298,14 +298,15 @@ class Facts:
 
 def _cut(loss: Loss) -> GraphCut:
     operation = loss.operation
-    mode = operation.mode[1] if by_mode(operation) and operation.mode is not None else None
+    mode = operation.mode if by_mode(operation) else None
     rule = None if operation.function is None else site_of_function(operation.function.forward)
     return GraphCut(
         how=how_lost(operation),
-        site=mode or operation.site,
+        site=(None if mode is None else mode.site) or operation.site,
         used_at=operation.site,
         certain=loss.certain,
-        by_mode=by_mode(operation),
+        by_mode=mode is not None,
+        at_import=mode is not None and mode.at_import,
         gives=operation.dtype or "number",
         other_result=any(operation.tracked_out),
         before_flag=loss.before_flag,

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, final
 
-from gradcli.traces import SourceSite
 from gradcli.tracing.attributes import Patches
 from gradcli.tracing.gradients import GradientLog
 from gradcli.tracing.operations import DATA_SET, NO_OPERATIONS, OperationLog
 from gradcli.tracing.reading import Lens
-from gradcli.tracing.sites import OWN_FOLDER, of_user, site_of_frame, site_of_function, users_frame
+from gradcli.tracing.sites import OWN_FOLDER
 
 _PROPERTIES = frozenset({"data", "T", "mT", "H", "mH", "real", "imag"})
 _SHIM = compile("def call(_f, _a, _k): return _f(*_a, **_k)", "<operation>", "exec").co_consts[0]
@@ -46,8 +45,7 @@ class OperationWatch:
         """A context in which operations are recorded."""
         space = self.lens.namespace
         self._watch_functions_of_the_user(space.autograd.Function)
-        for kind in (space.no_grad, space.inference_mode, space.set_grad_enabled):
-            self._watch_mode(kind)
+        self.log.modes.install(self.patches)
         self._watch_new_leaves(self.lens.parameter_type, self.lens.tensor_type)
         if "overrides" in vars(space):
             self.log.mode = self._function_mode(space.overrides.TorchFunctionMode)
@@ -198,46 +196,9 @@ class OperationWatch:
         finally:
             self._inside = False
 
-    def _watch_mode(self, kind: Any) -> None:
-        """Record what switches gradient recording off, and where: a block, a decorated function, or a call."""
-        modes, name = self.log.modes, kind.__name__
-        shown = "set_grad_enabled(False)" if name == "set_grad_enabled" else name
-        enter, leave, make = kind.__enter__, kind.__exit__, kind.__init__
-
-        @functools.wraps(enter)
-        def entered(context: Any) -> Any:
-            modes.append((shown, _site_of_mode(sys._getframe(1))))
-            return enter(context)
-
-        @functools.wraps(leave)
-        def left(context: Any, *args: Any) -> Any:
-            if modes:
-                modes.pop()
-            return leave(context, *args)
-
-        @functools.wraps(make)
-        def made(context: Any, *args: Any, **keywords: Any) -> None:
-            make(context, *args, **keywords)
-            if name == "set_grad_enabled" and not self.lens.namespace.is_grad_enabled():
-                modes.insert(0, (shown, _site_of_mode(sys._getframe(1))))
-
-        self.patches.attribute(kind, "__enter__", entered)
-        self.patches.attribute(kind, "__exit__", left)
-        if name == "set_grad_enabled":
-            self.patches.attribute(kind, "__init__", made)
-
 
 def _is_private(name: str) -> bool:
     return name.startswith("_") and not (name.startswith("__") and name.endswith("__"))
-
-
-def _site_of_mode(frame: FrameType) -> SourceSite | None:
-    """The user's line that switches a mode, or the function of theirs that a mode decorates."""
-    if of_user(frame.f_code.co_filename):
-        return site_of_frame(frame)
-    functions = [value for value in frame.f_locals.values() if isinstance(value, FunctionType)]
-    decorated = next((f for f in functions if of_user(f.__code__.co_filename)), None)
-    return site_of_frame(users_frame(frame)) if decorated is None else site_of_function(decorated)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -77,7 +77,7 @@ class LineRecorder:
         return short
 
     def _on_already(self) -> bool:
-        with self.namespace.enable_grad():
+        with self.namespace.inference_mode(mode=False), self.namespace.enable_grad():
             probe = self.namespace.ones(1, requires_grad=True) * 1
         return "traceback_" in probe.grad_fn.metadata
 

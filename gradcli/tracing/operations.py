@@ -13,6 +13,7 @@ import numpy as np
 from gradcli.frozen import dataclass
 from gradcli.traces import SourceSite
 from gradcli.tracing.captures import Captures, copied
+from gradcli.tracing.modes import Mode, ModeWatch
 from gradcli.tracing.origins.calculations import Calculation, calculation
 from gradcli.tracing.reading import Lens, dtype_name, maker_of
 from gradcli.tracing.sites import site_of_frame, users_frame
@@ -70,7 +71,7 @@ class Operation:
     tracked_out: tuple[bool, ...]
     dtype: str
     last_node: int
-    mode: tuple[str, SourceSite | None] | None = None
+    mode: Mode | None = None
     version: int | None = None
     memory: tuple[object, ...] = ()
     shape: tuple[int, ...] = ()
@@ -106,11 +107,14 @@ class OperationLog:
     running_module: Callable[[], str | None] = lambda: None
     _resumed: AbstractContextManager[Any] | None = None
     _entered: AbstractContextManager[Any] | None = None
-    modes: list[tuple[str, SourceSite | None]] = field(default_factory=list)
+    modes: ModeWatch = field(init=False)
     _objects: dict[int, _Known] = field(default_factory=dict)
     _values: int = 0
     _bad: int = 0
     data: dict[int, Calculation] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.modes = ModeWatch(self.lens.namespace)
 
     def run(
         self,
@@ -198,7 +202,7 @@ class OperationLog:
                 tracked_out=() if name == DATA_SET else tuple([maker_of(tensor) is not None for tensor in made]),
                 dtype=dtype_name(made[0].dtype) if made else "",
                 last_node=max([self._last_node(), *[_sequence(tensor) for tensor in made]]),
-                mode=self._mode(),
+                mode=self.modes.now(),
                 version=_version(made[0]) if in_place and made else None,
                 memory=tuple([self.lens.storage(tensor)[0] for tensor in made]) if in_place else (),
                 shape=_shape(made[0]) if made else (),
@@ -210,11 +214,6 @@ class OperationLog:
 
     def _last_node(self) -> int:
         return self.operations[-1].last_node if self.operations else -1
-
-    def _mode(self) -> tuple[str, SourceSite | None] | None:
-        if self.lens.namespace.is_grad_enabled():
-            return None
-        return self.modes[-1] if self.modes else ("no_grad", None)
 
     def enter(self) -> None:
         """Enter the mode that the program runs in."""

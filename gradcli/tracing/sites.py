@@ -55,6 +55,11 @@ def site_of_frame(frame: FrameType | None) -> SourceSite | None:
     return None if frame is None else _site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
+def site_of_line(filename: str, line: int) -> SourceSite:
+    """A line outside of functions."""
+    return _site(filename, line, "<module>")
+
+
 @functools.lru_cache(maxsize=4096)
 def _site(filename: str, line: int, function: str) -> SourceSite:
     """One object for each line of the user's code, which many nodes share."""

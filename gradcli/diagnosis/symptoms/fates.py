@@ -10,6 +10,7 @@ from gradcli.traces import GraphCut, TensorFate, TraceGraph, TraceNode
 
 _CONVERSIONS = ("ToCopyBackward0", "CopyBackwards", "CloneBackward0", "ToBackward0")
 _FEW = 3
+_TARGET = "the target itself"
 _KEPT = "a non-leaf tensor keeps its gradient only after retain_grad()"
 _NO_VARIABLE = "no variable refers to the leaf behind it, so the leaf's gradient cannot be read"
 _FLOATING = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
@@ -235,11 +236,17 @@ def _what_cut(cut: GraphCut) -> str:
     if cut.before_flag:
         return f"{cut.used_at} used it when its requires_grad was still False; set requires_grad earlier"
     if cut.by_mode:
-        entered = "" if cut.used_at in (None, cut.site) else f", which {cut.site} turned on"
-        return f"{cut.used_at} computes under {cut.how}{entered}"
+        return f"{cut.used_at or _TARGET} computes under {cut.how}{_turned_on(cut)}"
     if cut.new_leaf:
-        return f"{cut.site} turns it into a new leaf with {cut.how}, and gradients end there"
-    return _taken_out(cut, f"{cut.site} takes it out of the graph with {cut.how}")
+        return f"{cut.site or _TARGET} turns it into a new leaf with {cut.how}, and gradients end there"
+    return _taken_out(cut, f"{cut.site or _TARGET} takes it out of the graph with {cut.how}")
+
+
+def _turned_on(cut: GraphCut) -> str:
+    """Where the mode was switched, unless that is the line of the operation itself."""
+    if cut.site in (None, cut.used_at):
+        return ", which was on before the target was called: code that runs at import turned it on" * cut.at_import
+    return f", which {cut.site} turned on{' at import' * cut.at_import}"
 
 
 def _taken_out(cut: GraphCut, took: str) -> str:

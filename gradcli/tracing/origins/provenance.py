@@ -178,7 +178,7 @@ def how_lost(operation: Operation) -> str:
     """The call, as reports name it."""
     name = operation.name
     if by_mode(operation) and operation.mode is not None:
-        return operation.mode[0]
+        return operation.mode.name
     if operation.function is not None:
         return f"{name}.apply()"
     if name in _ATTRIBUTES:
