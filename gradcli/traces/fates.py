@@ -12,7 +12,8 @@ class GraphCut:
 
     `other_result` says that gradients follow another result of the same operation, `before_flag` that the leaf was used
     when its requires_grad was still False, `new_leaf` that the operation creates a new leaf, `of_gradients` that it is
-    autograd.grad without create_graph=True. `how` is what was called:
+    autograd.grad without create_graph=True, `captured` that it is a Function whose forward used the leaf without being
+    given it, `without_graph` that no input required grad. `how` is what was called:
     "detach()", ".data", "item()", "gt()", "long()", "Sign.apply()", or, `by_mode`, what had switched recording off:
     "no_grad", "inference_mode", "set_grad_enabled(False)", with `site` the line of that and `used_at` the line of the
     operation, None for the target itself; `at_import` says that it was off before the target was called. `gives` is the
@@ -33,6 +34,8 @@ class GraphCut:
     before_flag: bool = False
     new_leaf: bool = False
     of_gradients: bool = False
+    captured: bool = False
+    without_graph: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As in the trace document."""

@@ -20,11 +20,12 @@ class TraceGraph(Displayed):
     """Everything one trace recorded.
 
     `passes` counts the backward passes recorded; nodes and gradients are those of the last one. `fills_grad` is false
-    if only `autograd.grad` ran, which returns gradients and fills no `.grad`. `pass_site` is the line that started the
-    last pass, `pass_root` the tensor it ran from; `result_in_pass` is false if the program returned a different one.
-    `unregistered` are attributes of modules that hold parameters or modules in a plain list or dict; `results` says for
-    each plain non-leaf among the locals how it was computed: none of them keeps a gradient. `memory` is the ledger of
-    the last pass, if requested.
+    if only `autograd.grad` ran, which returns gradients and fills no `.grad`. `filled_inside` are the leaves that a
+    pass inside the recorded one filled. `pass_site` is the line that started the last pass, `pass_root` the tensor it
+    ran from; `result_in_pass` is false if the program returned a different one. `unregistered` are attributes of
+    modules that hold parameters or modules in a plain list or dict; `results` says for each plain non-leaf among the
+    locals how it was computed: none of them keeps a gradient. `notes` are facts that the graph does not show. `memory`
+    is the ledger of the last pass, if requested.
     """
 
     target: str
@@ -49,6 +50,7 @@ class TraceGraph(Displayed):
     pass_root: str | None = None
     result_in_pass: bool = True
     fills_grad: bool = True
+    filled_inside: tuple[str, ...] = ()
     result_requires_grad: bool = False
     graph_symptoms: tuple[str, ...] = ()
     unregistered: tuple[str, ...] = ()
@@ -57,6 +59,7 @@ class TraceGraph(Displayed):
     wrong_nodes: tuple[WrongNode, ...] = ()
     node_check: NodeCheck | None = None
     results: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     memory: MemoryLedger | None = None
 
     @property
@@ -87,6 +90,7 @@ class TraceGraph(Displayed):
             "effects": list(self.effects),
             "non_finite": None if self.non_finite is None else self.non_finite.to_dict(),
             "results": list(self.results),
+            "notes": list(self.notes),
             "wrong_nodes": [wrong.to_dict() for wrong in self.wrong_nodes],
             "registrations": [registration.to_dict() for registration in self.registrations],
             "cuts": [cut.to_dict() for cut in self.cuts],

@@ -29,7 +29,7 @@ from gradcli.tracing.origins.overwritten import Overwritten
 from gradcli.tracing.origins.provenance import Loss, Provenance, by_mode, how_lost, only_written_to
 from gradcli.tracing.reading import Lens, maker_of, requires_grad
 from gradcli.tracing.registration import HookWatch
-from gradcli.tracing.sites import site_of_function, site_of_stack, source_line
+from gradcli.tracing.sites import is_users_function, site_of_function, site_of_stack, source_line
 
 _FLAG = "requires_grad"
 _LONG = 8
@@ -77,6 +77,10 @@ class Facts:
     def pass_root(self) -> str | None:
         """The name of the tensor that the last pass ran from."""
         return self._label.get(id(self.roots[0])) if self.roots else None
+
+    def names_of(self, tensors: Sequence[Any]) -> tuple[str, ...]:
+        """The names of tensors, each once; those without a name are left out."""
+        return tuple(dict.fromkeys(self._label[id(tensor)] for tensor in tensors if id(tensor) in self._label))
 
     def nodes(self) -> tuple[TraceNode, ...]:
         """The nodes of the last pass."""
@@ -198,7 +202,7 @@ class Facts:
         losses = provenance.losses([entry.tensor for entry in leaves])
         found: dict[GraphCut, list[str]] = {}
         for entry, loss in zip(leaves, losses, strict=True):
-            if loss is None:
+            if loss is None or (loss.captured and entry.tensor.grad is not None):
                 continue
             own = loss.operation.name == GRADIENTS and any(entry.tensor is tensor for tensor in self.sought)
             if not own or provenance.needs_second_derivative(entry.tensor, loss.operation):
@@ -299,9 +303,10 @@ class Facts:
 def _cut(loss: Loss) -> GraphCut:
     operation = loss.operation
     mode = operation.mode if by_mode(operation) else None
-    rule = None if operation.function is None else site_of_function(operation.function.forward)
+    function = None if operation.function is None else operation.function.forward
+    rule = site_of_function(function) if function is not None and is_users_function(function) else None
     return GraphCut(
-        how=how_lost(operation),
+        how=operation.name if loss.captured else how_lost(operation),
         site=(None if mode is None else mode.site) or operation.site,
         used_at=operation.site,
         certain=loss.certain,
@@ -312,6 +317,8 @@ def _cut(loss: Loss) -> GraphCut:
         before_flag=loss.before_flag,
         new_leaf=operation.name in NEW_LEAVES,
         of_gradients=operation.name == GRADIENTS,
+        captured=loss.captured,
+        without_graph=not any(operation.tracked),
         forward=rule,
     )
 

@@ -60,7 +60,8 @@ class Operation:
     what had switched recording off, `version` what an operation in place made the version of its first target, `memory`
     where its targets lie, `function` the
     custom Function that was applied, `calculation` how an output that is not finite came about, `inner` what
-    the outputs of a Function were to the operations in its forward.
+    the outputs of a Function were to the operations in its forward, `captured` the values with gradients from
+    elsewhere that these were computed from, and that the Function was not given.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Operation:
     function: Any = None
     calculation: Calculation | None = None
     inner: tuple[int, ...] = ()
+    captured: tuple[int, ...] = ()
 
 
 @final
@@ -131,10 +133,11 @@ class OperationLog:
             return call(*args, **keywords)
         with Unprofiled():
             given, inputs, tracked, kept = self._taken(name, args, keywords, function)
+            begin = len(self.operations)
         result = call(*args, **keywords)
         with Unprofiled():
             self._keep(kept, name, call, result, function, frame)
-            self._note(name, args, keywords, given, inputs, tracked, result, frame, function)
+            self._note(name, args, keywords, given, inputs, tracked, result, frame, function, begin)
         return result
 
     def _taken(
@@ -178,6 +181,7 @@ class OperationLog:
         result: Any,
         frame: FrameType | None,
         function: Any,
+        begin: int,
     ) -> None:
         made = list(_results(self.lens, name, args, keywords, result)) if name not in ESCAPES else []
         in_place = _in_place(name, keywords) or (bool(made) and _asked_in_place(args, keywords) and made[0] is given[0])
@@ -209,8 +213,22 @@ class OperationLog:
                 function=function,
                 calculation=finite,
                 inner=inner,
+                captured=self._captured(begin, inner, inputs) if inner else (),
             )
         )
+
+    def _captured(self, begin: int, inner: tuple[int, ...], inputs: tuple[int, ...]) -> tuple[int, ...]:
+        """The values with gradients that operations since `begin` computed `inner` from, other than these inputs."""
+        behind, found = set(inner), dict[int, None]()
+        for operation in reversed(self.operations[begin:]):
+            if not behind.isdisjoint(operation.outputs):
+                behind.update(operation.inputs)
+                found |= dict.fromkeys(
+                    v for v, tracked in zip(operation.inputs, operation.tracked, strict=True) if tracked
+                )
+                found |= dict.fromkeys(operation.captured)
+        made = {value for operation in self.operations[begin:] for value in operation.outputs}
+        return tuple([value for value in found if value not in made and value not in inputs])
 
     def _last_node(self) -> int:
         return self.operations[-1].last_node if self.operations else -1

@@ -106,6 +106,7 @@ class Tracer:
     compiled_depth: int = 0
     asked: dict[int, tuple[Any, SourceSite | None]] = field(default_factory=dict)
     sought: list[Any] = field(default_factory=list)
+    filled_inside: list[Any] = field(default_factory=list)
     phase: str = "forward"
     running_pass: bool = False
     error: tuple[str, str, str] | None = None
@@ -170,6 +171,7 @@ class Tracer:
             version_conflict=facts.version_conflict(error),
             unregistered=tuple(dict.fromkeys(self.names.stray)),
             fills_grad=self.fills_grad,
+            filled_inside=facts.names_of(self.filled_inside),
             result_requires_grad=bool(self.lens.differentiable(self.result)),
             memory=facts.ledger(),
         )
@@ -207,6 +209,7 @@ class Tracer:
         self.modules.clear()
         self.result = self.home = None
         self.roots, self.asked, self.sought, self.restricted_to = [], {}, [], None
+        self.filled_inside = []
         if self.graph is not None:
             self.graph.release()
             self.graph = None
@@ -233,7 +236,7 @@ class Tracer:
         @functools.wraps(original)
         def watched(roots: Any, *args: Any, **keywords: Any) -> Any:
             if self.running_pass:
-                return original(roots, *args, **keywords)
+                return self._inner_pass(lambda: original(roots, *args, **keywords), roots, keywords, fills=fills)
             recorded = bool(keywords.get("create_graph"))
             self.keeps_graph = bool(keywords.get("retain_graph", recorded))
             only = keywords.get("inputs") if fills else None
@@ -247,6 +250,19 @@ class Tracer:
                 return original(roots, *args, **keywords)
 
         self.patches.everywhere(owner, name, watched)
+
+    def _inner_pass(self, run: Callable[[], Any], roots: Any, keywords: dict[str, Any], *, fills: bool) -> Any:
+        """A pass inside the one that is watched, as a reentrant checkpoint runs: only what it fills is noted.
+
+        From the same roots it is the watched call itself: `Tensor.backward` calls `autograd.backward`.
+        """
+        given = list(self.lens.tensors_in(roots))
+        if fills and set(map(id, given)) != set(map(id, self.roots)):
+            only = keywords.get("inputs")
+            made = [node for tensor in given if (node := maker_of(tensor)) is not None]
+            leaves = [node.variable for node in backward_order(made) if type(node).__name__ == LEAF_NODE]
+            self.filled_inside += leaves if only is None else self.lens.tensors_in(only)
+        return run()
 
     @contextmanager
     def _pass(self, roots: list[Any], caller: FrameType, *, fills: bool, recorded: bool) -> Iterator[None]:

@@ -87,6 +87,10 @@ def _often(count: int) -> str:
 def _names(leaves: list[TraceNode]) -> str:
     named = [leaf.variable for leaf in leaves if leaf.variable is not None]
     rest = len(leaves) - len(named)
-    words = named[:_LISTED] + ([f"{len(named) - _LISTED} more"] if len(named) > _LISTED else [])
-    words += [f"{rest} leaf without a name" if rest == 1 else f"{rest} leaves without a name"] if rest else []
+    return listed(named, [f"{rest} leaf without a name" if rest == 1 else f"{rest} leaves without a name"] * bool(rest))
+
+
+def listed(names: list[str], others: Sequence[str] = ()) -> str:
+    """Names in words, the first six of them."""
+    words = names[:_LISTED] + ([f"{len(names) - _LISTED} more"] if len(names) > _LISTED else []) + list(others)
     return words[0] if len(words) == 1 else " and ".join([", ".join(words[:-1]), words[-1]]) if words else ""

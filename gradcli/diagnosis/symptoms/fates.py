@@ -220,7 +220,7 @@ def _lost(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom] | None:
     cut = next((cut for cut in graph.cuts if fate.name in cut.leaves), None)
     if cut is None:
         return None
-    symptom = Symptom.NO_GRAD if cut.by_mode else Symptom.DETACHED
+    symptom = Symptom.NO_GRAD if cut.by_mode or cut.captured else Symptom.DETACHED
     perhaps = "" if cut.certain else ", which may be the cause"
     there = f"; the gradient is in {fate.same_memory}.grad" if cut.new_leaf and fate.same_memory else ""
     return f"no path leads from the result to {fate.name}: {_what_cut(cut)}{perhaps}{there}", symptom
@@ -233,6 +233,8 @@ def _what_cut(cut: GraphCut) -> str:
             "no gradient flows back through it; pass create_graph=True there, or, if the result is meant to be a "
             "constant, detach it"
         )
+    if cut.captured:
+        return _captured(cut)
     if cut.before_flag:
         return f"{cut.used_at} used it when its requires_grad was still False; set requires_grad earlier"
     if cut.by_mode:
@@ -240,6 +242,20 @@ def _what_cut(cut: GraphCut) -> str:
     if cut.new_leaf:
         return f"{cut.site or _TARGET} turns it into a new leaf with {cut.how}, and gradients end there"
     return _taken_out(cut, f"{cut.site or _TARGET} takes it out of the graph with {cut.how}")
+
+
+def _captured(cut: GraphCut) -> str:
+    """A Function's forward runs under no_grad: gradients of what it takes from elsewhere are its backward's task."""
+    called = f"{cut.site or _TARGET} uses it in the forward of {cut.how}"
+    if cut.forward is not None:
+        return (
+            f"{called}, at {cut.forward}, which runs under no_grad, and does not pass it to apply(): backward returns "
+            "gradients for the arguments of apply() only"
+        )
+    if cut.how != "CheckpointFunction":
+        return f"{called}, which runs under no_grad"
+    none = ", and none of the inputs of the checkpoint requires grad" if cut.without_graph else ""
+    return f"{called} (a reentrant checkpoint), which runs under no_grad{none}; pass use_reentrant=False"
 
 
 def _turned_on(cut: GraphCut) -> str:

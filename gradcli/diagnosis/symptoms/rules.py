@@ -8,6 +8,7 @@ from gradcli.diagnosis.symptoms.fates import as_result, explained, plain_results
 from gradcli.diagnosis.symptoms.flow import Flow, who
 from gradcli.diagnosis.symptoms.names import Symptom
 from gradcli.diagnosis.symptoms.nonfinite import non_finite_sentence
+from gradcli.diagnosis.symptoms.notes import notes
 from gradcli.diagnosis.symptoms.wrong_nodes import wrong_nodes
 from gradcli.traces import HookCall, HookRegistration, TensorFate, TraceGraph, TraceNode
 
@@ -24,6 +25,7 @@ def explain_trace(graph: TraceGraph) -> TraceGraph:
         results=plain_results(flow),
         hooks=tuple(replace(call, warning=_warning(call)) for call in graph.hooks),
         effects=tuple(effects_of_hooks(flow)),
+        notes=tuple(notes(graph)),
         lints=tuple(dict.fromkeys([*wrong_nodes(graph), *_lints(graph), *([] if sick is None else [sick])])),
         graph_symptoms=tuple(
             symptom.value

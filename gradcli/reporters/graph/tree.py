@@ -172,6 +172,7 @@ def meaning(graph: TraceGraph) -> Iterator[TreeLine]:
     for lint in graph.lints:
         if not any(lint.endswith(warning) for warning in said):
             yield TreeLine(f"! {lint}", Tone.WARNING)
+    yield from (TreeLine(note, Tone.WHY) for note in graph.notes)
     if graph.flags:
         yield TreeLine(f"inputs {graph.inputs_from}: {' '.join(graph.flags)}", Tone.HEADING)
 

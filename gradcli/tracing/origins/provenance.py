@@ -25,12 +25,14 @@ class Loss:
     """The operation at which a leaf's gradient was lost; `certain` if the result is computed from its output.
 
     It is uncertain if Python or NumPy computed with numbers in between. `before_flag` says that the operation used the
-    leaf when its requires_grad was still False.
+    leaf when its requires_grad was still False, `captured` that it is a Function whose forward used the leaf without
+    being given it.
     """
 
     operation: Operation
     certain: bool
     before_flag: bool = False
+    captured: bool = False
 
 
 @final
@@ -60,6 +62,7 @@ class Provenance:
             operation = self.operations[number]
             if any(value in values for value in operation.outputs) and through(operation):
                 values.update(value for value, _ in _sources(operation))
+                values.update(operation.captured)
                 last = max(last, number + 1)
         return values, last
 
@@ -108,6 +111,10 @@ class Provenance:
                 flags |= bits.get(value, 0)
                 followed |= bits.get(value, 0) if tracked else 0
                 early |= own.get(value, 0) if not tracked and operation.mode is None else 0
+            captured = 0
+            for value in operation.captured:
+                captured |= bits.get(value, 0)
+            flags |= captured
             if not flags:
                 continue
             written = 0
@@ -118,10 +125,10 @@ class Provenance:
             leading = [place for place, value in enumerate(operation.outputs) if value in aims]
             ends = not (follows_any(operation, leading) if leading else any(operation.tracked_out))
             leads = bool(leading) or (operation.name in ESCAPES and any(v in wanted for v in operation.inputs))
-            new = ((followed if ends else 0) | early) & ~lost & ~written if leads else 0
+            new = ((followed if ends else 0) | early | captured) & ~lost & ~written if leads else 0
             while new:
                 place = (new & -new).bit_length() - 1
-                found[place] = Loss(operation, certain, before_flag=bool(early >> place & 1))
+                found[place] = Loss(operation, certain, bool(early >> place & 1), bool(captured >> place & 1))
                 lost |= 1 << place
                 new &= new - 1
         return [found.get(place) for place in range(len(leaves))]
