@@ -38,14 +38,23 @@ class GradientLog:
     _filled: dict[int, _State] = field(default_factory=dict)
     _assigned: dict[int, _State] = field(default_factory=dict)
 
-    def filled(self, leaves: Iterable[Any]) -> None:
-        """Note that a pass that fills `.grad` has ended."""
+    def begin(self, leaves: Iterable[Any]) -> None:
+        """Note that a pass that fills `.grad` begins: what was set before does not matter any more."""
         for leaf in leaves:
-            self._filled[id(leaf)] = self._state(leaf, leaf.grad, None)
             self._assigned.pop(id(leaf), None)
 
+    def filled(self, leaves: Iterable[Any]) -> None:
+        """Note that a pass that fills `.grad` has ended. What a hook set in it was set after `.grad` was filled."""
+        for leaf in leaves:
+            self._filled[id(leaf)] = self._state(leaf, leaf.grad, None)
+
     def assigned(self, tensor: Any, gradient: Any, frame: FrameType | None) -> None:
-        """Note that the program sets `.grad`, to None or to a tensor; to take away nothing is nothing."""
+        """Note that the program sets `.grad`, to None or to a tensor; to take away nothing is nothing.
+
+        During a pass, when a framework sets `.grad` itself, only None is noted, which a hook sets.
+        """
+        if not self.log.listening and gradient is not None:
+            return
         if gradient is not None or maker_of(tensor) is not None or tensor.grad is not None:
             self._assigned[id(tensor)] = self._state(tensor, gradient, site_of_frame(users_frame(frame)))
 

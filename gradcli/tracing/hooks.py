@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -129,7 +130,8 @@ class HookStandIn:
 class HookLog:
     """All stand-ins of a trace and their calls in order; `current` is the graph node that is being run.
 
-    `packing` counts the contexts entered in which tensors are saved through hooks, the user's or a library's.
+    `packing` counts the contexts entered in which tensors are saved through hooks, the user's or a library's; `mode` is
+    what shows that a hook sets `.grad` during a pass, from which a framework takes its modes.
     """
 
     lens: Lens
@@ -143,6 +145,7 @@ class HookLog:
     running: bool = False
     packing: int = 0
     has_packed: bool = False
+    mode: Callable[[], AbstractContextManager[Any]] = nullcontext
 
     def stand_in(self, hook: object, kind: str, owner: object, site: SourceSite | None = None) -> HookStandIn | None:
         """A stand-in for a user's hook; None for a framework's own, and for what is not a function."""
@@ -193,6 +196,7 @@ class HookLog:
         hook.calls += 1
         subject = _argument(args, _SUBJECT[hook.kind])
         before = self._snapshots(hook.kind, subject)
+        held = subject.grad if hook.kind == "post-accumulate" else None
         grads = _argument(args, _GRAD_OUTPUT[hook.kind]) if hook.kind in _GRAD_OUTPUT else ()
         record = RawCall(
             hook=hook,
@@ -205,11 +209,15 @@ class HookLog:
         )
         self.calls.append(record)
         try:
-            reply = hook.hook(*args, **keywords)
+            with self.mode() if self.running else nullcontext():
+                reply = hook.hook(*args, **keywords)
         except Exception as error:
             record.problem = record.effect = f"raised {type(error).__name__}: {message_of(error)}"
             raise
         self._conclude(record, before, subject, reply)
+        if hook.kind == "post-accumulate" and subject.grad is not held and record.problem is None:
+            put = "another tensor" if record.factor is None else f"another tensor: {factor_text(record.factor)}"
+            record.effect = f"set .grad to {'None' if subject.grad is None else put}"
         return reply
 
     def _node_of(self, hook: HookStandIn) -> int | None:

@@ -67,13 +67,13 @@ class OperationWatch:
             frame = sys._getframe(1)
             call, keywords = _as_called_from(frame, function), keywords or {}
             own = frame.f_code.co_filename.startswith(OWN_FOLDER)
+            if not own and _sets_grad(function):
+                self.gradients.assigned(args[0], args[1], frame)
             if self._inside or not log.listening or own or is_tracing():  # looking at values would enter that trace
                 return call(*args, **keywords)
             name = getattr(function, "__name__", "")
             if name in ("__get__", "__set__"):
                 attribute = getattr(getattr(function, "__self__", None), "__name__", "")
-                if name == "__set__" and attribute == "grad":
-                    self.gradients.assigned(args[0], args[1], frame)
                 if (name, attribute) == ("__set__", "data"):
                     name = DATA_SET
                 elif name == "__get__" and attribute in _PROPERTIES:
@@ -112,11 +112,10 @@ class OperationWatch:
         self.patches.imported(replaced)
 
     def _watch_grad(self, kind: Any) -> None:
-        plain, log, gradients = vars(kind)["grad"], self.log, self.gradients
+        plain, gradients = vars(kind)["grad"], self.gradients
 
         def put(tensor: Any, gradient: Any) -> None:
-            if log.listening:
-                gradients.assigned(tensor, gradient, sys._getframe(1))
+            gradients.assigned(tensor, gradient, sys._getframe(1))
             plain.fset(tensor, gradient)
 
         self.patches.attribute(kind, "grad", property(plain.fget, put, plain.fdel))
@@ -195,6 +194,12 @@ class OperationWatch:
             return self.log.run(name, call, (data,), {}, frame)
         finally:
             self._inside = False
+
+
+def _sets_grad(function: Any) -> bool:
+    """Whether a function is what `tensor.grad = ...` calls."""
+    owner = getattr(function, "__self__", None)
+    return getattr(function, "__name__", "") == "__set__" and getattr(owner, "__name__", "") == "grad"
 
 
 def _is_private(name: str) -> bool:

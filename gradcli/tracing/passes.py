@@ -130,6 +130,7 @@ class Tracer:
             self._install()
             try:
                 with self.lines.recorded(self.patches), watch.installed(), self._locals_noted():
+                    self.log.mode = self.operations.mode
                     self.patches.in_users_modules()
                     self.result = run()
                 if not self.passes or self._is_untouched():
@@ -287,7 +288,9 @@ class Tracer:
             try:
                 self.graph.begin(roots, self._data() if self.memory else ())
                 leaves = [record.variable for record in self.graph.records if record.variable is not None]
-                if not fills:
+                if fills:
+                    self.gradients.begin(leaves)
+                else:
                     self.asked |= {id(leaf): (leaf, self.pass_site) for leaf in leaves}
                 for tensor in [*leaves, *(entry.tensor for entry in self.names.table())]:
                     self.hooks.stand_in_for(tensor)

@@ -285,7 +285,8 @@ def _zero(flow: Flow, fate: TensorFate) -> tuple[str | None, Symptom | None]:
         return None, None
     for call in flow.graph.hooks:
         if call.node is not None and call.factor == 0 and fate.node in flow.below(call):
-            return f"zero: the hook {who(call)} returned zeros", Symptom.ZERO_GRADIENT
+            did = "made it zero" if call.kind == "post-accumulate" else "returned zeros"
+            return f"zero: the hook {who(call)} {did}", Symptom.ZERO_GRADIENT
     lost = flow.lost_at(fate.node)
     if lost is None:
         arrived = flow.graph.nodes[fate.node].gradients_in
