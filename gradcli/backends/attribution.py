@@ -3,6 +3,8 @@
 import contextlib
 import functools
 import traceback
+from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
 
@@ -13,6 +15,35 @@ _EXAMPLES = _PACKAGE / "examples"
 _LONGEST_SAID = 8000
 _LIBRARIES = ("torch", "jax", "jaxlib", "numpy", "triton")
 _STANDARD_LIBRARY = Path(contextlib.__file__).resolve().parent
+
+
+_begun: ContextVar[Path | None] = ContextVar("begun", default=None)
+
+
+@contextlib.contextmanager
+def paths_from_here() -> Iterator[None]:
+    """A context in which reports show paths relative to the working directory at its start."""
+    token = _begun.set(Path.cwd())
+    try:
+        yield
+    finally:
+        _begun.reset(token)
+
+
+def shown_path(filename: str) -> str:
+    """The path as reports show it: relative where it lies below the working directory that the program began in."""
+    return _relative(filename, _begun.get() or Path.cwd())
+
+
+def readable_path(shown: str) -> str:
+    """A path to read what `shown_path` shows."""
+    return str((_begun.get() or Path.cwd()) / shown)
+
+
+@functools.lru_cache(maxsize=4096)
+def _relative(filename: str, here: Path) -> str:
+    path = Path(filename)
+    return str(path.relative_to(here)) if path.is_relative_to(here) else filename
 
 
 @functools.cache  # there are as many as files with Python code in the process

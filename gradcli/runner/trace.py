@@ -1,13 +1,15 @@
 """From a target to its trace: find it, find inputs for it, run it once, and say what happened."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gradcli.backends.attribution import paths_from_here
 from gradcli.backends.tensor.framework import Framework
 from gradcli.cases import CheckSpec, InputsFrom, InputSpec
 from gradcli.diagnosis.symptoms.rules import explain_trace
-from gradcli.errors import UserCodeError
+from gradcli.errors import TargetError, UserCodeError
 from gradcli.runner.arguments.binding import missing
 from gradcli.runner.arguments.given import Given, supply_from
 from gradcli.runner.arguments.supply import Supply, supply_inputs
@@ -21,6 +23,7 @@ from gradcli.traces import TraceGraph
 from gradcli.tracing.captures import Captures
 
 
+@paths_from_here()
 def trace_target(
     target: object,
     inputs: Given | None = None,
@@ -49,13 +52,13 @@ def trace_target(
         The graph, the hook calls, and why gradients are missing; an error of backward is in `error`.
 
     Raises:
-        TargetError: the target cannot be found, or is nothing that can be traced.
+        TargetError: the target cannot be found, or is nothing that can be traced, such as an async function.
         UsageError: the inputs do not fit the target's parameters.
         UserCodeError: forward raised.
         InputsNotFoundError: inputs were needed and none could be inferred.
     """
     name = target if isinstance(target, str) else getattr(target, "__qualname__", type(target).__qualname__)
-    found = resolve(target).object if isinstance(target, str) else target
+    found = _runnable(resolve(target).object if isinstance(target, str) else target, name)
     begun()
     case = case_of(CheckSpec(target=name), Settings(seed=seed, samples=1))
     checked, counted = every_node if check or every_node else None, memory or budget is not None
@@ -81,6 +84,17 @@ def trace_target(
     if graph.memory is not None:
         graph = replace(graph, memory=replace(graph.memory, budget=budget))
     return explain_trace(graph)
+
+
+def _runnable(target: object, name: str) -> object:
+    """The target; TargetError for a function whose call runs none of its code: an async one, or a generator."""
+    code: Any = target if inspect.isroutine(target) else getattr(type(target), "__call__", None)  # noqa: B004
+    for function in (target, code):
+        if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+            raise TargetError(f"{name} is an async function: trace a function that runs it, as with asyncio.run()")
+        if inspect.isgeneratorfunction(function):
+            raise TargetError(f"{name} is a generator function: trace a function that consumes it and returns the loss")
+    return target
 
 
 def _supply(ready: Traceable, case: CheckCase, inputs: Given | None, flags: tuple[InputSpec, ...]) -> Supply | None:

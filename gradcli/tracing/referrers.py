@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType, ModuleType
 from typing import Any, final
 
+from gradcli.backends.attribution import shown_path
 from gradcli.tracing.memory.peak import Key
 from gradcli.tracing.reading import Lens
-from gradcli.tracing.sites import OWN_FOLDER, of_user, shown_path
+from gradcli.tracing.sites import OWN_FOLDER, of_user
 
 _STEPS = 5
 """Attribute, list, dict, list, tensor: what lies behind more containers is not looked for."""

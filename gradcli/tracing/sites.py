@@ -10,7 +10,7 @@ from pathlib import Path
 from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any
 
-from gradcli.backends.attribution import is_users_file
+from gradcli.backends.attribution import is_users_file, readable_path, shown_path
 from gradcli.traces import SourceSite
 
 _FRAME = re.compile(r'\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)')
@@ -20,14 +20,6 @@ OWN_FOLDER = str(Path(__file__).parent) + os.sep
 MODULE_ENTRY = "<gradcli: in module>"
 PACKED_ENTRY = "<gradcli: packed>"
 of_user = is_users_file
-
-
-@functools.lru_cache(maxsize=4096)
-def shown_path(filename: str) -> str:
-    """The path as reports show it: relative where it lies below the working directory."""
-    path = Path(filename)
-    here = Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else filename
 
 
 def users_frame(frame: FrameType | None) -> FrameType | None:
@@ -52,18 +44,18 @@ def called_by_user(depth: int) -> FrameType | None:
 
 def site_of_frame(frame: FrameType | None) -> SourceSite | None:
     """The site of a frame."""
-    return None if frame is None else _site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    return None if frame is None else _site(shown_path(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
 
 
 def site_of_line(filename: str, line: int) -> SourceSite:
     """A line outside of functions."""
-    return _site(filename, line, "<module>")
+    return _site(shown_path(filename), line, "<module>")
 
 
 @functools.lru_cache(maxsize=4096)
-def _site(filename: str, line: int, function: str) -> SourceSite:
+def _site(file: str, line: int, function: str) -> SourceSite:
     """One object for each line of the user's code, which many nodes share."""
-    return SourceSite(file=shown_path(filename), line=line, function=function)
+    return SourceSite(file=file, line=line, function=function)
 
 
 def site_of_stack(stack: Sequence[str]) -> SourceSite | None:
@@ -76,7 +68,7 @@ def site_of_stack(stack: Sequence[str]) -> SourceSite | None:
         if is_home(match["file"], function):
             return None
         if of_user(match["file"]) and match["file"] not in (MODULE_ENTRY, PACKED_ENTRY):
-            return _site(match["file"], int(match["line"]), function)
+            return _site(shown_path(match["file"]), int(match["line"]), function)
     return None
 
 
@@ -93,7 +85,7 @@ def is_packed(stack: Sequence[str]) -> bool:
 
 def source_line(site: SourceSite | None) -> str | None:
     """The text of the line, or None if there is no source."""
-    text = "" if site is None else linecache.getline(site.file, site.line).strip()
+    text = "" if site is None else linecache.getline(readable_path(site.file), site.line).strip()
     return text or None
 
 

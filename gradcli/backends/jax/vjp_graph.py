@@ -4,12 +4,11 @@ import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
-from gradcli.backends.attribution import is_users_file
+from gradcli.backends.attribution import is_users_file, shown_path
 from gradcli.backends.jax.custom_rules import rule_of_equation, shown_name
 from gradcli.backends.jax.nonfinite import bad_gradient, origin
 from gradcli.backends.jax.values import Value, is_inexact, wide
@@ -344,17 +343,12 @@ def site_of_rule(equation: Any) -> SourceSite | None:
     if rule is None:
         return None
     code = rule.__code__
-    return SourceSite(file=_shown(code.co_filename), line=code.co_firstlineno, function=code.co_name)
+    return SourceSite(file=shown_path(code.co_filename), line=code.co_firstlineno, function=code.co_name)
 
 
 def _site(equation: Any) -> SourceSite | None:
     trace = equation.source_info.traceback
     for frame in () if trace is None else trace.frames:
         if is_users_file(frame.file_name):
-            return SourceSite(file=_shown(frame.file_name), line=frame.line_num, function=frame.function_name)
+            return SourceSite(file=shown_path(frame.file_name), line=frame.line_num, function=frame.function_name)
     return None
-
-
-def _shown(file: str) -> str:
-    path, here = Path(file), Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else file

@@ -9,6 +9,8 @@ from gradcli.diagnosis.symptoms.names import Symptom
 from gradcli.traces import GraphCut, TensorFate, TraceGraph, TraceNode
 
 _CONVERSIONS = ("ToCopyBackward0", "CopyBackwards", "CloneBackward0", "ToBackward0")
+_COPY = "CopyBackwards"
+_UNWRITTEN = {_COPY: "a copy", "CloneBackward0": ".clone()"}
 _FEW = 3
 _TARGET = "the target itself"
 _KEPT = "a non-leaf tensor keeps its gradient only after retain_grad()"
@@ -128,8 +130,10 @@ def _creation_of(fate: TensorFate) -> str:
 def _operation(fate: TensorFate) -> str:
     """How the operation is written: the call in the source line for conversions, else the operation's name."""
     call = _CONVERSION_CALL.search(fate.made_with or "")
+    if fate.made_by == _COPY and "copy_(" in (fate.made_with or ""):
+        return ".copy_()"
     if fate.made_by in _CONVERSIONS:
-        return call.group() if call else ".clone()" if fate.made_by == "CloneBackward0" else ".to()"
+        return call.group() if call and fate.made_by != _COPY else _UNWRITTEN.get(fate.made_by or "", ".to()")
     stem = _BACKWARD_SUFFIX.sub("", fate.made_by or "")
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", stem).lower() or "an operation"
 
@@ -149,7 +153,7 @@ def _empty_leaf(flow: Flow, fate: TensorFate) -> tuple[str, Symptom | None]:
     graph = flow.graph
     if not graph.passes or fate.node is None:
         return _not_reached(graph, fate) if graph.passes else _no_pass(graph, fate)
-    if graph.error is not None:
+    if graph.error is not None and graph.error_phase == "backward":
         return f"backward raised before it reached this tensor: {graph.error}", Symptom.BACKWARD_RAISED
     if not graph.fills_grad:
         where = "" if graph.pass_site is None else f", at {graph.pass_site}"
@@ -280,20 +284,20 @@ def _taken_out(cut: GraphCut, took: str) -> str:
 
 def _zero(flow: Flow, fate: TensorFate) -> tuple[str | None, Symptom | None]:
     if fate.zeroed_by is not None:
-        return f"zero: backward filled .grad, and {_what_zeroed(fate)}; read .grad before that", None
+        return f"backward filled .grad, and {_what_zeroed(fate)}; read .grad before that", None
     if fate.node is None or not flow.graph.passes:
         return None, None
     for call in flow.graph.hooks:
         if call.node is not None and call.factor == 0 and fate.node in flow.below(call):
             did = "made it zero" if call.kind == "post-accumulate" else "returned zeros"
-            return f"zero: the hook {who(call)} {did}", Symptom.ZERO_GRADIENT
+            return f"the hook {who(call)} {did}", Symptom.ZERO_GRADIENT
     lost = flow.lost_at(fate.node)
     if lost is None:
         arrived = flow.graph.nodes[fate.node].gradients_in
         if any(map(nothing, arrived)):
             return _cancelled(flow, fate.node), None
-        return "zero: what the last backward pass added to .grad and what .grad held before it cancel", None
-    return f"zero: {_node(lost[0])} returns zeros for its operand {lost[1]}{_rule(lost[0])}", Symptom.ZERO_GRADIENT
+        return "what the last backward pass added to .grad and what .grad held before it cancel", None
+    return f"{_node(lost[0])} returns zeros for its operand {lost[1]}{_rule(lost[0])}", Symptom.ZERO_GRADIENT
 
 
 def _what_zeroed(fate: TensorFate) -> str:
@@ -308,9 +312,9 @@ def _what_zeroed(fate: TensorFate) -> str:
 def _cancelled(flow: Flow, leaf: int) -> str:
     parts = list(dict.fromkeys(map(_node, flow.meeting_at(leaf))))
     if not parts:
-        return "zero: the gradient that backward began with is zero"
+        return "the gradient that backward began with is zero"
     shown = ", ".join(parts[:_FEW]) + (f" and {len(parts) - _FEW} more" if len(parts) > _FEW else "")
-    return f"zero: the gradients from {shown} cancel"
+    return f"the gradients from {shown} cancel"
 
 
 def _node(node: TraceNode) -> str:

@@ -164,7 +164,7 @@ def change(call: HookCall) -> str:
 def meaning(graph: TraceGraph) -> Iterator[TreeLine]:
     """What went wrong, why a gradient is missing, and what to know about hooks."""
     if graph.error is not None:
-        yield TreeLine(f"{graph.error_phase} raised {graph.error.strip()}", Tone.ERROR)
+        yield TreeLine(f"{raised_in(graph)} raised {graph.error.strip()}", Tone.ERROR)
     if graph.error_hint is not None:
         yield TreeLine(f"  {graph.error_hint}", Tone.ERROR)
     yield from (TreeLine(text, Tone.WHY) for text in _answers(graph))
@@ -175,6 +175,11 @@ def meaning(graph: TraceGraph) -> Iterator[TreeLine]:
     yield from (TreeLine(note, Tone.WHY) for note in graph.notes)
     if graph.flags:
         yield TreeLine(f"inputs {graph.inputs_from}: {' '.join(graph.flags)}", Tone.HEADING)
+
+
+def raised_in(graph: TraceGraph) -> str:
+    """What raised: forward, backward, or the rest of the program after a backward pass."""
+    return "after backward, the program" if graph.error_phase == "forward" and graph.passes else str(graph.error_phase)
 
 
 def _answers(graph: TraceGraph) -> Iterator[str]:

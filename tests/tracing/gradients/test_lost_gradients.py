@@ -244,7 +244,7 @@ CAUSES = [
     (written_to_data, UNREACHED + "{# data} takes it out of the graph with .data ="),
     (only_asked_for_gradients, "only autograd.grad was called, at {# asked}: it returns gradients and fills no .grad"),
     (zeroed_by_an_optimizer, "backward filled .grad, and .grad was set to None again at {# by the optimizer}; read"),
-    (zeroed_in_place, "zero: backward filled .grad, and {# in place} zeroed it again; read .grad before that"),
+    (zeroed_in_place, "backward filled .grad, and {# in place} zeroed it again; read .grad before that"),
     (set_to_none, "backward filled .grad, and .grad was set to None again at {# to None}; read .grad before"),
     (another_result, "the backward pass ran from aux at {# aux}, which does not depend on x; only the returned result "
      "does, and backward was not called on that"),
