@@ -75,7 +75,7 @@ def trace_target(
         captures = None if checked is None else Captures(every=checked)
         graph = traced(ready, supply, name, seed, captures, memory=counted)
         if captures is not None:
-            graph = nodes_checked(graph, captures.found, captures.left_out, ready.backend, seed)
+            graph = nodes_checked(graph, captures, ready.backend, seed)
     finally:
         framework.restore_random_state(state)
     if graph.error is not None and graph.error_phase == "forward" and not graph.passes:

@@ -15,9 +15,10 @@ from gradcli.results import CheckResult, Finding
 from gradcli.runner.arguments.given import supply_from
 from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import case_of
+from gradcli.runner.trace_replay import stale_nodes
 from gradcli.settings import Settings
 from gradcli.traces import NodeCheck, SourceSite, TraceGraph, WrongNode
-from gradcli.tracing.captures import Capture
+from gradcli.tracing.captures import Capture, Captures
 from gradcli.verdict import Verdict
 
 _CHECKS = ("returns", "gradient")
@@ -36,15 +37,15 @@ class _Checked:
     result: CheckResult | None
 
 
-def nodes_checked(
-    graph: TraceGraph, captures: Sequence[Capture], left_out: int, backend: FunctionBackend, seed: int
-) -> TraceGraph:
+def nodes_checked(graph: TraceGraph, captures: Captures, backend: FunctionBackend, seed: int) -> TraceGraph:
     """The graph with the nodes whose backward is wrong, in the order of the calls, and how many were checked."""
     numbers = {node.sequence: node.id for node in graph.nodes if node.sequence is not None}
     checked = (
-        _Checked(c.name, c.site, c.module, numbers.get(c.sequence), None, _result(c, backend, seed)) for c in captures
+        _Checked(c.name, c.site, c.module, numbers.get(c.sequence), None, _result(c, backend, seed))
+        for c in captures.found
     )
-    return _concluded(graph, checked, left_out)
+    stale = tuple(stale_nodes(graph, captures, backend.framework))
+    return _concluded(graph, checked, captures.left_out, stale)
 
 
 def calls_checked(graph: TraceGraph, calls: TracedCalls, seed: int) -> TraceGraph:
@@ -55,7 +56,9 @@ def calls_checked(graph: TraceGraph, calls: TracedCalls, seed: int) -> TraceGrap
     return _concluded(graph, checked, calls.left_out)
 
 
-def _concluded(graph: TraceGraph, checked: Iterable[_Checked], left_out: int) -> TraceGraph:
+def _concluded(
+    graph: TraceGraph, checked: Iterable[_Checked], left_out: int, stale: tuple[str, ...] = ()
+) -> TraceGraph:
     wrong, passed = [], 0
     undecided: dict[str, str] = {}
     for each in checked:
@@ -65,7 +68,13 @@ def _concluded(graph: TraceGraph, checked: Iterable[_Checked], left_out: int) ->
             passed += 1
         else:
             undecided.setdefault(each.name, _why_undecided(each.result))
-    counts = NodeCheck(passed=passed, undecided=tuple(undecided), reasons=tuple(undecided.values()), left_out=left_out)
+    counts = NodeCheck(
+        passed=passed,
+        undecided=tuple(undecided),
+        reasons=tuple(undecided.values()),
+        left_out=left_out,
+        stale=tuple(dict.fromkeys(stale)),
+    )
     return replace(graph, wrong_nodes=tuple(wrong), node_check=counts)
 
 

@@ -85,6 +85,8 @@ class TensorFate:
     replaced_at: SourceSite | None = None
     asked_at: SourceSite | None = None
     used_at: SourceSite | None = None
+    changed_at: SourceSite | None = None
+    changed_by: str | None = None
     left_out: bool = False
     in_result: bool = False
     unregistered_in: str | None = None

@@ -84,13 +84,15 @@ MOST_CHECKED = 500
 class NodeCheck:
     """Counts of a check of nodes: how many passed, and how many were left out.
 
-    `undecided` are the names of those without a verdict, `reasons` why: one for each, "" where it is not known.
+    `undecided` are the names of those without a verdict, `reasons` why: one for each, "" where it is not known. `stale`
+    are those that returned other gradients in the pass than their forward has at the values that it was given.
     """
 
     passed: int
     undecided: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     left_out: int = 0
+    stale: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from types import FrameType
 from typing import Any, final
 
 from gradcli.frozen import dataclass
-from gradcli.traces import MOST_CHECKED, SourceSite
+from gradcli.traces import MOST_CHECKED, ArraySummary, SourceSite
 from gradcli.tracing.reading import Lens
 from gradcli.tracing.sites import site_of_frame, users_frame
 
@@ -17,7 +17,10 @@ _RANDOM = ("dropout", "rand", "bernoulli", "normal", "multinomial", "uniform", "
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capture:
-    """One call that recorded a node: of a custom Function (`function`), or of the framework's own `call`."""
+    """One call that recorded a node: of a custom Function (`function`), or of the framework's own `call`.
+
+    `outputs` are summaries of what it returned.
+    """
 
     name: str
     call: Callable[..., Any]
@@ -27,16 +30,26 @@ class Capture:
     site: SourceSite | None
     module: str | None
     sequence: int
+    outputs: tuple[ArraySummary | None, ...] = ()
 
 
 @final
 @dataclass(slots=True)
 class Captures:
-    """The calls of a trace that are to be checked, the first 500; `left_out` counts the others."""
+    """The calls of a trace that are to be checked, the first 500; `left_out` counts the others.
+
+    `received` are copies of the gradients that their nodes received in the last pass.
+    """
 
     every: bool = False
     found: list[Capture] = field(default_factory=list)
     left_out: int = 0
+    received: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+
+    def keep_received(self, lens: Lens, sequence: int, gradients: tuple[Any, ...]) -> None:
+        """Keep copies of what a node received, if its call is to be checked."""
+        if any(capture.sequence == sequence for capture in self.found):
+            self.received[sequence] = tuple(g.detach().clone() if lens.is_tensor(g) else g for g in gradients)
 
     def wants(self, name: str, function: Any) -> bool:
         """Whether a call of this name can be checked: a custom Function, or on request a deterministic operation."""
@@ -56,6 +69,7 @@ class Captures:
         frame: FrameType | None,
         module: str | None,
         sequence: int,
+        outputs: tuple[ArraySummary | None, ...] = (),
     ) -> None:
         """Keep a call that recorded a node; `given` are copies of its arguments."""
         self.found.append(
@@ -68,6 +82,7 @@ class Captures:
                 site=site_of_frame(users_frame(frame)),
                 module=module,
                 sequence=sequence,
+                outputs=outputs,
             )
         )
 

@@ -238,6 +238,7 @@ class Facts:
         retained_late, retained_at = self.hooks.late(tensor)
         taken_at = self.gradients.taken_at(tensor) if readable and self.graph is not None else None
         zeroed = self.gradients.zeroed(tensor)
+        changed = self.gradients.changed(tensor) if gradient is not None else None
         site = None if node is None else site_of_stack(node.metadata.get("traceback_", ()))
         return TensorFate(
             name=entry.name,
@@ -250,6 +251,8 @@ class Facts:
             retained_at=retained_at,
             cleared_at=taken_at if zeroed is None else zeroed[0],
             zeroed_by=None if zeroed is None else zeroed[1],
+            changed_at=None if changed is None else changed[0],
+            changed_by=None if changed is None else changed[1],
             replaced_at=self.modules.replaced_at(tensor),
             used_at=self._used_at(tensor),
             left_out=self.restricted_to is not None and not any(tensor is other for other in self.restricted_to),

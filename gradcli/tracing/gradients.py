@@ -2,14 +2,14 @@
 
 import weakref
 from collections.abc import Callable, Iterable
-from dataclasses import field
+from dataclasses import field, replace
 from types import FrameType
 from typing import Any, final
 
 import numpy as np
 
 from gradcli.frozen import dataclass
-from gradcli.traces import SourceSite
+from gradcli.traces import ArraySummary, SourceSite
 from gradcli.tracing.operations import Operation, OperationLog
 from gradcli.tracing.reading import Lens, maker_of
 from gradcli.tracing.sites import site_of_frame, users_frame
@@ -26,6 +26,7 @@ class _State:
     moment: int
     site: SourceSite | None
     zero: bool
+    summary: ArraySummary | None = None
 
 
 @final
@@ -46,7 +47,10 @@ class GradientLog:
     def filled(self, leaves: Iterable[Any]) -> None:
         """Note that a pass that fills `.grad` has ended. What a hook set in it was set after `.grad` was filled."""
         for leaf in leaves:
-            self._filled[id(leaf)] = self._state(leaf, leaf.grad, None)
+            state = self._state(leaf, leaf.grad, None)
+            if leaf.grad is not None:
+                state = replace(state, summary=self.lens.summarise(leaf.grad))
+            self._filled[id(leaf)] = state
 
     def assigned(self, tensor: Any, gradient: Any, frame: FrameType | None) -> None:
         """Note that the program sets `.grad`, to None or to a tensor; to take away nothing is nothing.
@@ -80,6 +84,18 @@ class GradientLog:
         writes = self._writes(tensor.grad, (assigned or filled).moment)
         last = next((write for write in reversed(writes) if write.name in _ZEROING), writes[-1] if writes else None)
         return (None, "") if last is None else (last.site, last.name)
+
+    def changed(self, tensor: Any) -> tuple[SourceSite | None, str] | None:
+        """Where and with what the program changed a `.grad`, other than to zeros, after backward had filled it."""
+        filled, assigned = _of(self._filled, tensor), _of(self._assigned, tensor)
+        if filled is None or filled.summary is None or tensor.grad is None or self._is_zero(tensor.grad):
+            return None
+        if repr(self.lens.summarise(tensor.grad)) == repr(filled.summary):  # NaN differs from itself
+            return None
+        writes = self._writes(tensor.grad, (assigned or filled).moment)
+        if writes:
+            return writes[-1].site, f"{writes[-1].name}()"
+        return (None, "") if assigned is None else (assigned.site, ".grad =")
 
     def _writes(self, gradient: Any, begin: int) -> list[Operation]:
         """The operations in place on the memory of a gradient that was there before them, `.grad.data` among them."""

@@ -211,6 +211,8 @@ class GraphPass:
             self.operations.resume()
             self._begun_at = len(self.operations.operations)
         record.gradients_in = self.lens.summarise_each(grad_outputs)
+        if self.operations.captures is not None:
+            self.operations.captures.keep_received(self.lens, record.node._sequence_nr(), as_tuple(grad_outputs))
         if self.ledger is not None:
             self.ledger.before(number, as_tuple(grad_outputs))
         self.finished = False

@@ -156,9 +156,11 @@ class OperationLog:
         """Keep a call for its check, if it recorded a node."""
         if kept is None or self.captures is None:
             return
-        made = next((tensor for tensor in self.lens.tensors_in(result) if maker_of(tensor) is not None), None)
+        tensors = list(self.lens.tensors_in(result))
+        made = next((tensor for tensor in tensors if maker_of(tensor) is not None), None)
         if made is not None:
-            self.captures.add(name, call, kept, function, frame, self.running_module(), _sequence(made))
+            where, outputs = self.running_module(), self.lens.summarise_each(tensors)
+            self.captures.add(name, call, kept, function, frame, where, _sequence(made), outputs)
 
     def _copies(
         self, name: str, args: tuple[Any, ...], keywords: dict[str, Any], tracked: tuple[bool, ...], function: Any

@@ -31,7 +31,7 @@ def explain_trace(graph: TraceGraph) -> TraceGraph:
             symptom.value
             for symptom, found in (
                 (Symptom.NON_FINITE, sick),
-                (Symptom.WRONG_NODE, graph.wrong_nodes),
+                (Symptom.WRONG_NODE, graph.wrong_nodes or (graph.node_check is not None and graph.node_check.stale)),
                 (Symptom.OVER_BUDGET, graph.memory is not None and graph.memory.over_budget),
             )
             if found

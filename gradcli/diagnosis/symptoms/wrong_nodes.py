@@ -13,6 +13,12 @@ def wrong_nodes(graph: TraceGraph) -> Iterator[str]:
         line = "" if wrong.at is None else f", {wrong.at}"
         yield f"the backward of {call}{module} is wrong [{wrong.finding}{line}]: {wrong.message}"
     counts = graph.node_check
+    for call in () if counts is None else counts.stale:
+        yield (
+            f"{call} returned other gradients in this pass than those of its forward at the values that it was given: "
+            "what it saved was changed since, by a write that autograd does not see (`.data`, NumPy) or by a hook on "
+            "saved tensors"
+        )
     if counts is not None:
         for reason in dict.fromkeys(counts.reasons):
             names = [name for name, why in zip(counts.undecided, counts.reasons, strict=True) if why == reason]
