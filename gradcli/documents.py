@@ -157,15 +157,16 @@ def _finding(document: dict[str, Any]) -> Finding:
 
 
 def _entries(document: dict[str, Any]) -> Iterator[Entry]:
-    """The entries; their bounds are not in a document."""
-    columns = (document["entries"], document["analytic"], document["numeric"])
-    for index, analytic, numeric in zip(*columns, strict=True):
+    """The entries; earlier documents have no bounds."""
+    bounds = document.get("bounds", [None] * len(document["entries"]))
+    columns = (document["entries"], document["analytic"], document["numeric"], bounds)
+    for index, analytic, numeric, bound in zip(*columns, strict=True):
         value = _number(numeric)
         yield Entry(
             index=tuple(index),
             analytic=_number(analytic),
             numeric=math.nan if value is None else value,
-            bound=math.nan,
+            bound=math.nan if bound is None else float(bound),
         )
 
 

@@ -127,7 +127,8 @@ class Evidence:
 class Entry:
     """One entry of a gradient: its index in the input, what was returned and what is right, with its bound.
 
-    `analytic` is None where None was returned, or a gradient of another shape; then `returned_shape` tells it.
+    `analytic` is None where None was returned, or a gradient of another shape; then `returned_shape` tells it. `bound`
+    is infinite where nothing was measured, and NaN in a report that was read from a document without bounds.
     """
 
     index: tuple[int, ...]
@@ -176,6 +177,7 @@ class Finding:
             "factor": self.factor,
             "analytic": [plain_number(entry.analytic) for entry in self.entries],
             "numeric": [plain_number(entry.numeric) for entry in self.entries],
+            "bounds": [plain_number(entry.bound) for entry in self.entries],
             "location": None if self.location is None else {"file": self.location.file, "line": self.location.line},
         }
 

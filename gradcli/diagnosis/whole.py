@@ -212,6 +212,11 @@ def _divided(suspect: Suspect, *, factor: float) -> Sequence[Gradient]:
     return each(suspect, lambda g: g / factor)
 
 
+SURROGATE_ADVICE = (
+    "if this is meant as a straight-through or surrogate gradient, declare it in a spec with `expect: surrogate`"
+)
+
+
 def surrogate(suspect: Suspect) -> Named | None:
     """A gradient for outputs that do not change around the inputs."""
     mismatch = suspect.mismatch
@@ -225,8 +230,7 @@ def surrogate(suspect: Suspect) -> Named | None:
     return (
         FindingKind.WRONG_GRADIENT,
         f"{suspect.name}: backward returns a gradient where forward's derivative is zero, in all "
-        f"{mismatch.numeric.size} entries of the Jacobian; if this is meant as a straight-through or surrogate "
-        "gradient, declare it in a spec with `expect: surrogate`",
+        f"{mismatch.numeric.size} entries of the Jacobian; {SURROGATE_ADVICE}",
         {},
     )
 

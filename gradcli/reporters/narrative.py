@@ -203,8 +203,10 @@ def _values(entry: Entry) -> tuple[str, str]:
         returned = f"({'×'.join(map(str, entry.returned_shape)) or 'scalar'})"
     else:
         returned = number(entry.analytic, digits)
-    if not math.isfinite(entry.bound):
+    if math.isinf(entry.bound) or math.isnan(abs(entry.numeric)):
         return returned, "not measured"
+    if math.isnan(entry.bound):
+        return returned, number(entry.numeric, digits)
     return returned, f"{number(entry.numeric, digits)} ± {magnitude(entry.bound)}"
 
 

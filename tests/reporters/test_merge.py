@@ -12,6 +12,7 @@ from gradcli.documents import read_report
 from gradcli.errors import UsageError
 from gradcli.reporters.formats import renderer
 from gradcli.reporters.json_document import json_report
+from gradcli.reporters.narrative import entry_rows
 from gradcli.reporters.ndjson import ndjson_report
 from gradcli.results import CheckResult, Entry, Fault, Report
 from gradcli.verdict import Verdict
@@ -143,3 +144,30 @@ def test_shards_merged_are_the_run_in_one_piece(gradcli: Run, folder: Path) -> N
     assert {case["verdict"] for case in merged["cases"]} == {
         v.value for v in (Verdict.PASSED, Verdict.FAILED, Verdict.ERROR)
     }
+
+
+MEASURED = replace(
+    FAILED,
+    findings=(
+        replace(
+            FINDING,
+            entries=(
+                Entry(index=(0,), analytic=1.0, numeric=2.0, bound=1e-9),
+                Entry(index=(1,), analytic=1.0, numeric=5.0, bound=float("inf")),
+            ),
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize("with_bounds", [True, False])
+def test_what_was_measured_is_shown_from_a_document(with_bounds: bool, tmp_path: Path) -> None:
+    document = json.loads(json_report(report(MEASURED)))
+    (finding,) = document["cases"][0]["findings"]
+    assert finding["bounds"] == [1e-9, "inf"]
+    if not with_bounds:
+        del finding["bounds"]
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    rows = entry_rows(read_report(path).cases[0].findings[0])[1:]
+    assert [row[2] for row in rows] == (["2 ± 1e-9", "not measured"] if with_bounds else ["2", "5"])

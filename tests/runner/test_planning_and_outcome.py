@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.cases import CheckSpec, Expectation
+from gradcli.diagnosis.whole import SURROGATE_ADVICE
 from gradcli.errors import NothingToCheckError, UsageError
 from gradcli.findings import FindingKind
 from gradcli.reporters.plain import plain_case
@@ -141,6 +142,15 @@ def test_a_surrogate_may_have_wrong_values_and_says_so_but_may_break_no_rule() -
     for kind in set(FindingKind) - VALUE_FINDINGS:
         broken = replace(FAILED, findings=(FINDING, replace(FINDING, kind=kind)))
         assert against_expectation(broken, surrogate).verdict is Verdict.FAILED
+
+
+def test_what_a_spec_declares_is_not_advised_again() -> None:
+    finding = replace(FAILED.findings[0], message=f"x: wrong; {SURROGATE_ADVICE}")
+    failed = replace(FAILED, findings=(finding,))
+    allowed = against_expectation(failed, Expectation(verdict="surrogate"))
+    assert allowed.notes[0] == "accepted as a surrogate gradient, which the spec declares: x: wrong"
+    assert allowed.findings[0].message == "x: wrong"
+    assert SURROGATE_ADVICE in against_expectation(failed, Expectation()).findings[0].message
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from gradcli.cases import Expectation
+from gradcli.diagnosis.whole import SURROGATE_ADVICE
 from gradcli.findings import FindingKind
 from gradcli.results import CheckResult
 from gradcli.verdict import Verdict
@@ -62,7 +63,6 @@ def _surrogate(result: CheckResult) -> CheckResult:
         return result
     if any(finding.kind not in VALUE_FINDINGS for finding in result.findings):
         return result
-    notes = tuple(
-        f"accepted as a surrogate gradient, which the spec declares: {finding.message}" for finding in result.findings
-    )
-    return replace(result, verdict=Verdict.PASSED, notes=(*notes, *result.notes))
+    findings = tuple(replace(f, message=f.message.replace(f"; {SURROGATE_ADVICE}", "")) for f in result.findings)
+    notes = tuple(f"accepted as a surrogate gradient, which the spec declares: {f.message}" for f in findings)
+    return replace(result, verdict=Verdict.PASSED, findings=findings, notes=(*notes, *result.notes))
