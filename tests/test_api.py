@@ -85,6 +85,11 @@ def test_a_dict_mixes_values_and_specs_by_name_in_any_order() -> None:
     assert report.cases[0].samples == 3
 
 
+def test_a_scalar_is_described_as_in_a_spec() -> None:
+    report = gradcli.check(Product, {"scale": 3.0, "y": {"shape": [2]}, "x": {"shape": "scalar"}}, only=("forward",))
+    assert [spec.shape for spec in report.cases[0].inputs if spec.kind == "tensor"] == [(), (2,)]
+
+
 def test_a_callable_that_wraps_apply_is_checked() -> None:
     assert gradcli.check(lambda x, y: Product.apply(x, y, 2.0), _pair()).ok
     assert not gradcli.check(lambda x, y: ForgetsScale.apply(x, y, 2.0), _pair()).ok
@@ -109,7 +114,7 @@ def test_equal_calls_give_equal_reports_but_for_the_time() -> None:
         ([], "expected a tuple"),
         ({"x": {"shape": [2]}}, "Product.forward also needs y"),
         ({"x": {"shap": [2]}, "y": 1}, r"inputs\['x'\]: unknown key 'shap'; did you mean 'shape'"),
-        ({"x": {"shape": "2x3"}, "y": 1}, "expected shape to be a list of sizes, got shape='2x3'"),
+        ({"x": {"shape": "2x3"}, "y": 1}, "expected shape to be a list of sizes, or 'scalar', got shape='2x3'"),
         ({"z": 1, "x": 1, "y": 1}, "has no input 'z'"),
         ((1, 2, 3, 4), r"expected at most 3 inputs \(x, y, scale\), got 4"),
     ],

@@ -8,6 +8,7 @@ from gradcli.settings import HIGHEST_ORDER
 from gradcli.spec.document import MAX_NODES
 from gradcli.spec.model import (
     CASE_KEYS,
+    CHECKS,
     DEFAULTS_KEYS,
     DOCUMENT_KEYS,
     DOMAIN_FORMS,
@@ -118,6 +119,8 @@ _NAMED: Mapping[str, dict[str, Any]] = {
     "sizes": _SIZES,
     "expect": {"enum": list(EXPECTATIONS)},
     "findings": _names(FINDINGS),
+    "only": _names(CHECKS),
+    "skip": _names(CHECKS),
     "dtype": {"enum": list(DTYPES)},
 }
 """Keys whose values are more than their kind says, wherever they stand."""

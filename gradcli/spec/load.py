@@ -8,13 +8,13 @@ from typing import Any, final
 
 import yaml
 
-from gradcli.cases import CheckSpec, Expectation, InputsFrom
+from gradcli.cases import DTYPES, CheckSpec, Expectation, InputsFrom
 from gradcli.errors import SpecError
 from gradcli.frozen import dataclass
 from gradcli.spec.allow import read_allow
 from gradcli.spec.document import Problems, compose, described, entries
 from gradcli.spec.fields import Fields, read_fields
-from gradcli.spec.model import CASE_KEYS, DEFAULTS_KEYS, DOCUMENT_KEYS, EXPECTATIONS, FINDINGS
+from gradcli.spec.model import CASE_KEYS, CHECKS, DEFAULTS_KEYS, DOCUMENT_KEYS, EXPECTATIONS, FINDINGS
 from gradcli.spec.read_inputs import InputsReader
 from gradcli.spec.resolve import beside
 from gradcli.spec.sizes import read_sizes, size_combinations
@@ -177,6 +177,11 @@ class _Document:
 
     def _overridden(self, spec: CheckSpec, fields: Fields) -> CheckSpec:
         self._require_reason(fields)
+        for key in ("only", "skip"):
+            for name in fields.names(key, ()):
+                self._one_of(fields.nodes[key], name, CHECKS, "check")
+        if "dtype" in fields:
+            self._one_of(fields.nodes["dtype"], fields.text("dtype"), DTYPES, "dtype")
         return replace(
             spec,
             nondeterminism=fields.get("nondeterminism", spec.nondeterminism),

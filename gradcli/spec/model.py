@@ -141,3 +141,9 @@ DOMAIN_FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 EXPECTATIONS = ("passed", "failed", "surrogate")
 FINDINGS = tuple(kind.value for kind in FindingKind)
+CHECKS = (
+    "forward", "returns", "mutation", "memory", "repeat", "linearity", "gradient", "forward-mode", "batching",
+    "compilation", "subsets", "layout", "aliasing", "unused-outputs", "untracked", "constants", "precision",
+    "higher-order", "sizes", "empty", "other-inputs",
+)  # fmt: skip
+"""The names of the checks. They are written here again because the registry imports the numerics."""

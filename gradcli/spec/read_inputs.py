@@ -77,6 +77,7 @@ class InputsReader:
             given = fields.text("layout")
             self.problems.add(fields.nodes["layout"], f"unknown layout {given!r}{Fields.close(given, LAYOUTS)}")
         shape = self._shape(fields.nodes.get("shape"))
+        self._require_fit(fields, shape)
         understood = len(fields.nodes) == len(entries(node, Problems("")))
         shapeless = "shape" not in fields.nodes and not {"value", "path"} & fields.nodes.keys()
         if understood and shapeless and not domain.startswith("npz"):
@@ -140,6 +141,20 @@ class InputsReader:
                 )
         return tuple(found)
 
+    def _require_fit(self, fields: Fields, shape: tuple[int | str, ...] | None) -> None:
+        """Check that the nested lists of a value have equal lengths, and a shape that was given without names."""
+        if "value" not in fields or not _is_numeric(fields.get("value")):
+            return
+        held = _shape_of(fields.get("value"))
+        if held is None:
+            self.problems.add(fields.nodes["value"], "the nested lists of value must have equal lengths")
+        elif (
+            shape is not None and all(isinstance(n, int) for n in shape) and held != shape and 0 not in (*held, *shape)
+        ):
+            self.problems.add(
+                fields.nodes["value"], f"the values have shape {list(held)}, but shape {list(shape)} was given"
+            )
+
     def _shape(self, node: yaml.Node | None) -> tuple[int | str, ...] | None:
         if isinstance(node, yaml.ScalarNode) and scalar(node) == "scalar":
             return ()
@@ -172,6 +187,16 @@ def _is_numeric(value: Any) -> bool:
     if isinstance(value, list):
         return all(_is_numeric(each) for each in value)
     return isinstance(value, int | float)
+
+
+def _shape_of(value: Any) -> tuple[int, ...] | None:
+    """The shape of nested lists; None if lengths differ."""
+    if not isinstance(value, list):
+        return ()
+    inner = {_shape_of(each) for each in value}
+    if len(inner) > 1 or None in inner:
+        return None
+    return (len(value), *(next(iter(inner)) or ())) if inner else (0,)
 
 
 def _bound(read: ReadInput, chosen: Mapping[str, int]) -> InputSpec:

@@ -8,8 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradcli.cases import Expectation, InputsFrom
+from gradcli.checks import registry
 from gradcli.errors import SpecError
 from gradcli.spec.load import load_specs
+from gradcli.spec.model import CHECKS
 
 
 @pytest.fixture
@@ -125,13 +127,13 @@ def test_literal_tensors(load):
 
 def test_defaults_are_overridden_by_cases(load):
     one, two = load(
-        "target: a:B\ndefaults: {seed: 3, order: 1, samples: 5, dtype: float32, skip: vmap}\n"
+        "target: a:B\ndefaults: {seed: 3, order: 1, samples: 5, dtype: float32, skip: batching}\n"
         "cases:\n  - name: a\n    inputs: {x: {shape: [2]}, i: {shape: [2], domain: indices}}\n"
-        "  - {name: b, seed: 4, skip: [jvp], dtype: float64, inputs: {x: {shape: scalar}}}\n"
+        "  - {name: b, seed: 4, skip: [forward-mode], dtype: float64, inputs: {x: {shape: scalar}}}\n"
     )
-    assert (one.seed, one.order, one.samples, one.skip) == (3, 1, 5, ("vmap",))
+    assert (one.seed, one.order, one.samples, one.skip) == (3, 1, 5, ("batching",))
     assert [spec.dtype for spec in one.inputs] == ["float32", None]
-    assert (two.seed, two.order, two.skip) == (4, 1, ("jvp",))
+    assert (two.seed, two.order, two.skip) == (4, 1, ("forward-mode",))
     assert (two.inputs[0].dtype, two.inputs[0].shape) == ("float64", ())
 
 
@@ -178,6 +180,34 @@ def test_a_directory_gives_its_own_specs_sorted_and_no_subdirectories(tmp_path):
     assert load_specs(tmp_path / "sub")[0].target == "m:S"
     (tmp_path / "empty").mkdir()
     assert load_specs(tmp_path / "empty") == ()
+
+
+def test_names_and_values_that_no_run_can_accept_are_errors_of_the_file(problems):
+    assert problems(
+        "target: a:b\ndefaults: {skip: [memory, layuot], dtype: float33}\ncases:\n"
+        "  - only: gradientt\n    dtype: float32\n"
+        "    inputs: {x: {shape: [3], value: [1.0, 2.0]}, y: {shape: [2], value: 1.0}, z: {value: [[1], [2, 3]]}}\n"
+    ) == [
+        "2:27: unknown check 'layuot' (did you mean 'layout'?)",
+        "2:43: unknown dtype 'float33' (did you mean 'float32'?)",
+        "4:11: unknown check 'gradientt' (did you mean 'gradient'?)",
+        "6:37: the values have shape [2], but shape [3] was given",
+        "6:73: the values have shape [], but shape [2] was given",
+        "6:90: the nested lists of value must have equal lengths",
+    ]
+
+
+def test_values_of_their_own_shape_are_accepted(load):
+    (case,) = load(
+        "target: a:B\nsizes: {n: [2]}\ncases:\n"
+        "  - inputs: {x: {shape: [2, 1], value: [[1.0], [2]]}, y: {shape: scalar, value: 1.0},"
+        " z: {shape: [n], value: [1, 2]}, e: {shape: [0, 3], value: []}}\n"
+    )
+    assert [spec.shape for spec in case.inputs] == [(2, 1), (), (2,), (0, 3)]
+
+
+def test_the_names_of_checks_are_those_of_the_registry():
+    assert set(CHECKS) == {check.name for check in registry.CHECKS}
 
 
 def test_the_problems_of_every_file_are_told(tmp_path):

@@ -223,3 +223,12 @@ def test_a_program_that_names_numpy_beside_pytorch_is_traced_on_pytorch(tmp_path
     done = warm.run_for_text(["trace", "seeded.py:loss"], tmp_path, imports="torch")
     assert done.returncode == 0, done.stderr
     assert "SumBackward0" in done.stdout
+
+
+@pytest.mark.parametrize("place", ["missing/x.html", "folder"])
+def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(gradcli, tmp_path, place):
+    (tmp_path / "folder").mkdir()
+    done = gradcli("train:Net", "--output", place)
+    assert done.returncode == 2
+    assert f"--output {place}" in done.stderr
+    assert "forward prints" not in done.stdout + done.stderr

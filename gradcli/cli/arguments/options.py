@@ -1,5 +1,6 @@
 """What the options of `gradcli check` mean; everything that can be refused is refused before user code is imported."""
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,16 +63,30 @@ def _report(path: Path) -> Path:
     if path.suffix not in REPORT_SUFFIXES:
         known = ", ".join(REPORT_SUFFIXES)
         raise UsageError(f"--report {path}: no report format has the suffix {path.suffix!r}; available: {known}")
-    if path.is_dir():
-        raise UsageError(f"--report {path}: is a folder; name a file in it")
-    if path.exists() and not path.is_file():
+    if path.exists() and not (path.is_file() or path.is_dir()):
         raise UsageError(f"--report {path}: is not a regular file")
-    place = next(folder for folder in path.absolute().parents if folder.exists())
+    return writable(path, "--report", makes_folders=True)
+
+
+def writable(path: Path, option: str, *, makes_folders: bool = False) -> Path:
+    """The absolute path of a file to be written at the end, as the user's code may change the working directory.
+
+    Raises:
+        UsageError: it cannot be written, as far as that is known now; `makes_folders` says that missing ones are made.
+    """
+    if path.is_dir():
+        raise UsageError(f"{option} {path}: is a folder; name a file in it")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise UsageError(f"{option} {path}: cannot be written: permission denied")
+    if path.exists() and not path.is_file():  # a device or a pipe
+        return path.absolute()
+    folders = path.absolute().parents
+    place = next(folder for folder in folders if folder.exists()) if makes_folders else folders[0]
     import tempfile
 
     try:
         with tempfile.TemporaryFile(dir=place) as trial:
             trial.write(b"{}")
     except OSError as error:
-        raise UsageError(f"--report {path}: {place} cannot be written: {error.strerror or error}") from error
+        raise UsageError(f"{option} {path}: {place} cannot be written: {error.strerror or error}") from error
     return path.absolute()

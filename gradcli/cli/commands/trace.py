@@ -122,13 +122,14 @@ def _trace(
     in_process: InProcess = False,
 ) -> int:
     """Run forward and backward of TARGET once; show the graph, the hooks, and why a .grad is None or zero."""
-    from gradcli.cli.arguments.options import inputs_from
+    from gradcli.cli.arguments.options import inputs_from, writable
     from gradcli.cli.pools import site
     from gradcli.runner.jobs import TraceJob
 
     _require_format(form, FORMATS if diff is None else DIFFERENCE_FORMATS)
     budget = budget_from(memory)
     flags = inputs_from(inputs or (), arguments or ())
+    output = None if output is None else writable(output, "--output")
     with site(in_process=in_process) as here:
 
         def run(name: str, other_seed: int | None = None) -> TraceGraph:

@@ -91,9 +91,9 @@ def _holds_data(value: Mapping[str, object]) -> bool:
 
 
 def _tensor_spec(name: str, value: Mapping[str, Any]) -> InputSpec:
-    shape = value.get("shape")
+    shape = () if value.get("shape") == "scalar" else value.get("shape")
     if shape is not None and not (isinstance(shape, list | tuple) and all(isinstance(size, int) for size in shape)):
-        raise UsageError(f"inputs[{name!r}]: expected shape to be a list of sizes, got shape={shape!r}")
+        raise UsageError(f"inputs[{name!r}]: expected shape to be a list of sizes, or 'scalar', got shape={shape!r}")
     natural = "literal" if "value" in value else "npz" if "path" in value else "normal"
     return InputSpec(
         name=name,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from gradcli.cases import CheckSpec, Problem
+from gradcli.cases import CheckSpec
 from gradcli.errors import NothingToCheckError, UsageError
 from gradcli.frozen import dataclass
 from gradcli.results import CheckResult
@@ -61,7 +61,7 @@ def plan(specs: Sequence[CheckSpec], settings: Settings, shard: Shard | None = N
         NothingToCheckError: no case is left.
     """
     require_checks((*settings.only, *settings.skip), "--only/--skip")
-    cases = tuple(case_of(_with_known_checks(spec), settings) for spec in specs)
+    cases = tuple(case_of(spec, settings) for spec in specs)
     if shard is not None:
         cases = tuple(case for case in cases if shard.holds(case.spec.case_id))
     if not cases:
@@ -70,15 +70,6 @@ def plan(specs: Sequence[CheckSpec], settings: Settings, shard: Shard | None = N
         share = f"none of the {len(specs)} cases is in shard {shard.index}/{shard.count}"
         raise NothingToCheckError(f"nothing to check: {share}")
     return cases
-
-
-def _with_known_checks(spec: CheckSpec) -> CheckSpec:
-    """The spec, with a problem where it names a check that does not exist."""
-    try:
-        require_checks((*spec.only, *spec.skip), spec.origin or spec.case_id)
-    except UsageError as error:
-        return replace(spec, problem=spec.problem or Problem(message=str(error), exit_code=error.exit_code))
-    return spec
 
 
 def claimed(target: object, spec: CheckSpec) -> object:
