@@ -1,7 +1,9 @@
 """The screens of `gradcli check` on a terminal: is it right, what is wrong, where, how is it known, what to do."""
 
+import re
 import textwrap
 from collections.abc import Iterator
+from itertools import accumulate, groupby, pairwise
 
 from rich.text import Text
 
@@ -41,10 +43,17 @@ _STYLES = {
 
 def console_case(result: CheckResult, *, verbose: bool = False, width: int | None = WIDTH) -> Text:
     """One case; folded to `width` columns, or never folded where it is None."""
+    said = [*(_pass_lines(result) if result.verdict is Verdict.PASSED else ()), *story(result, verbose=verbose)]
     lines = [_headline(result, width)]
-    if result.verdict is Verdict.PASSED:
-        lines += [_styled(line, width) for line in _pass_lines(result)]
-    lines += [_styled(line, width) for line in story(result, verbose=verbose)]
+    tables = list(accumulate((line.head for line in said), initial=0))[1:]
+    for (is_row, _), group in groupby(
+        zip(said, tables, strict=True), key=lambda each: (each[0].role is Role.ENTRY and not each[0].fold, each[1])
+    ):
+        own = [line for line, _ in group]
+        if is_row and width is not None:
+            lines += map(Text, _in_columns([line.text for line in own], width))
+        else:
+            lines += [_styled(line, width) for line in own]
     return Text("\n").join(lines)
 
 
@@ -128,6 +137,28 @@ def _agreement(about: list[Evidence], errors: list[float]) -> str:
 def _styled(line: Line, width: int | None) -> Text:
     text = line.text if width is None or not line.fold else _folded(line.text, min(width, WIDTH))
     return Text(text, style=_STYLES[line.role])
+
+
+def _in_columns(rows: list[str], width: int) -> list[str]:
+    """The rows of a table, all broken before the same columns where the widest is wider than `width`."""
+    longest = max(map(len, rows))
+    if longest <= width:
+        return rows
+    taken = "".join("x" if any(row[at : at + 1].strip() for row in rows) else " " for at in range(longest))
+    starts = [0, *(gap.end() for gap in re.finditer(r"(?<=x) {2,}(?=x)", taken))]
+    indent = " " * (len(taken) - len(taken.lstrip()))
+    cuts = [0]
+    for start, end in pairwise([*starts, longest + 2]):
+        hung = len(indent) + 2 if cuts[-1] else 0
+        if start > cuts[-1] and hung + end - cuts[-1] - 2 > width:
+            cuts.append(start)
+    parts = list(pairwise([*cuts, longest]))
+    return [
+        (f"{indent}  " if begin else "") + row[begin:end].rstrip()
+        for row in rows
+        for begin, end in parts
+        if not begin or row[begin:end].strip()
+    ]
 
 
 def _folded(text: str, width: int) -> str:

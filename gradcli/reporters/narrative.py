@@ -33,7 +33,7 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line; `text` carries its own indentation, and `fold` says that it may be wrapped.
+    """One line; `text` carries its own indentation, `fold` says that it may be wrapped, `head` that it begins a table.
 
     Control characters in it are shown as such, line feeds too, and it is cut where it is too long.
     """
@@ -41,6 +41,7 @@ class Line:
     text: str
     role: Role
     fold: bool = False
+    head: bool = False
 
     def __post_init__(self) -> None:
         shown = printable(self.text).replace("\n", "\\n")
@@ -71,7 +72,7 @@ def details(result: CheckResult) -> Iterator[Line]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for line, row in enumerate(rows):
         text = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        yield Line(_MARGIN + text, Role.ENTRY)
+        yield Line(_MARGIN + text, Role.ENTRY, head=not line)
         note = result.evidence[line - 1].note if line else None
         if note:
             yield Line(f"{_MARGIN * 2}{note}", Role.NOTE, fold=True)
@@ -94,7 +95,7 @@ def _costs(result: CheckResult) -> Iterator[Line]:
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     for name, *numbers in rows:
         cells = (number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True))
-        yield Line(_MARGIN + "  ".join((name.ljust(widths[0]), *cells)), Role.ENTRY)
+        yield Line(_MARGIN + "  ".join((name.ljust(widths[0]), *cells)), Role.ENTRY, head=name == "cost")
 
 
 def inputs_line(result: CheckResult) -> str:
