@@ -214,8 +214,12 @@ class _Sweep:
 
 
 def _drawn_data(subject: Subject) -> dict[int, Bounds]:
-    """Where the entries of drawn inputs without a gradient may lie: forward's branch may depend on them as well."""
-    data = [i for i, a in enumerate(subject.arguments) if a.is_tensor and i not in subject.active and is_drawn(a)]
+    """Where the entries of drawn inputs without a gradient may lie: forward's branch may depend on them as well.
+
+    A single number is a setting, such as a running average, and not data.
+    """
+    tensors = [i for i, a in enumerate(subject.arguments) if a.is_tensor and a.shape]
+    data = [i for i in tensors if i not in subject.active and is_drawn(subject.arguments[i])]
     return all_bounds_of(subject.arguments, [i for i in data if subject.arguments[i].value.dtype.kind == "f"])
 
 

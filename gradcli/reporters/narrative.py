@@ -143,7 +143,7 @@ def _failure(result: CheckResult) -> Iterator[Line]:
     if result.replay is not None:
         yield Line(f"{_MARGIN}replay                   gradcli replay {result.replay}", Role.ADVICE)
     if result.patch is not None:
-        yield Line(f"{_MARGIN}fix available: {fix_command(result.asked, result.target)}", Role.ADVICE)
+        yield Line(f"{_MARGIN}fix available: {fix_command(result.asked, result.target, result.inputs)}", Role.ADVICE)
     if result.findings:
         yield Line(f"{_MARGIN}more                     gradcli explain {result.findings[0].kind.value}", Role.ADVICE)
 

@@ -1,8 +1,9 @@
 """Numbers, inputs and counts in the words that every report for people uses."""
 
 import math
+import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gradcli.cases import HELD, Asked, InputSpec
 from gradcli.reporters.escaping import one_line
@@ -79,11 +80,16 @@ def flags(specs: Iterable[InputSpec]) -> str:
     return " ".join(spec.as_flag() for spec in specs if spec.domain != HELD)
 
 
-def fix_command(asked: Asked | None, target: str) -> str:
-    """The command that finds the patch of a case, with the spec or the flags that gave its inputs."""
+def fix_command(asked: Asked | None, target: str, inputs: Sequence[InputSpec] = ()) -> str:
+    """The command that finds the patch of a case, with the spec or the flags that gave its inputs.
+
+    `inputs` are those of the result, which stand for inputs given by flags.
+    """
     asked = asked or Asked(name=target)
+    name = os.path.relpath(asked.name) if os.path.isabs(asked.name) else asked.name
+    name = asked.name if name.startswith(os.pardir) else name
     grad = f"--grad {shlex.quote(one_line(asked.grad))}" if asked.grad is not None else ""
-    words = ("gradcli fix", shlex.quote(one_line(asked.name)), flags(asked.inputs), grad)
+    words = ("gradcli fix", shlex.quote(one_line(name)), flags((inputs or asked.inputs) if asked.inputs else ()), grad)
     return " ".join(word for word in words if word)
 
 

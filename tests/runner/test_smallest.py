@@ -154,7 +154,7 @@ def test_a_candidate_costs_a_few_runs_of_forward() -> None:
     gradcli.check(NothingBelowZero, given, order=1, shrink=False)
     between = Tally.calls
     gradcli.check(NothingBelowZero, given, order=1)
-    assert Tally.calls - between < 2 * (between - before)
+    assert Tally.calls - between < 3 * (between - before)
 
 
 @pytest.mark.parametrize("function", [NothingBelowZero, Magnitude, Bell])

@@ -44,7 +44,7 @@ def _failure(case: CheckResult) -> Iterator[str]:
         yield f"<h3>Fix available</h3><pre>{_block(case.patch.shown_diff())}</pre>"
         yield from (f'<p class="soft">proven: {_text(sentence)}</p>' for sentence in case.patch.proven)
         yield from (f'<p class="soft">not proven: {_text(sentence)}</p>' for sentence in case.patch.unproven)
-        yield f'<pre class="advice">{_text(fix_command(case.asked, case.target))} --write</pre>'
+        yield f'<pre class="advice">{_text(fix_command(case.asked, case.target, case.inputs))} --write</pre>'
 
 
 def _entries(finding: Finding) -> Iterator[str]:

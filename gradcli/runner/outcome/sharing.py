@@ -111,7 +111,7 @@ def _users_of(edited: Sequence[FunctionType], draft: Draft, ready: Prepared) -> 
     backend = ready.backend.name
     for space in _namespaces([*(p.function for p in draft.parts), ready.info.forward]):
         for name, value in list(space.items()):
-            info = _described(value) if is_checkable(value) else None
+            info = _described(value)
             if info is None or info.backend != backend or (parts := _parts(info)) in seen:
                 continue
             seen.add(parts)
@@ -125,14 +125,18 @@ def _namespaces(functions: Sequence[Callable[..., Any] | None]) -> Iterator[dict
     yield from homes.values()
     names = {f.__module__ for f in functions if isinstance(f, FunctionType)}
     for module in list(sys.modules.values()):
-        if isinstance(module, ModuleType) and id(vars(module)) not in homes and _is_users(module):
+        # `type`, not `isinstance`: that asks an object for its class, and a hostile one raises.
+        if type(module) is ModuleType and id(vars(module)) not in homes and _is_users(module):
             values = list(vars(module).values())
-            if any((v.__name__ if isinstance(v, ModuleType) else _module_of(v)) in names for v in values):
+            if any((v.__name__ if type(v) is ModuleType else _module_of(v)) in names for v in values):
                 yield vars(module)
 
 
 def _module_of(value: object) -> str | None:
-    return value.__module__ if isinstance(value, type | FunctionType) else None
+    try:
+        return value.__module__ if isinstance(value, type | FunctionType) else None
+    except Exception:  # whatever an object of the user's raises when it is looked at: it is no Function
+        return None
 
 
 def _is_users(module: ModuleType) -> bool:
@@ -142,8 +146,8 @@ def _is_users(module: ModuleType) -> bool:
 
 def _described(value: object) -> TargetInfo | None:
     try:
-        return backends_for(value)[0].describe(value)
-    except GradcliError:
+        return backends_for(value)[0].describe(value) if is_checkable(value) else None
+    except Exception:  # whatever an object of the user's raises when it is looked at: it is no Function
         return None
 
 
