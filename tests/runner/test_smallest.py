@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gradcli
+import gradcli.runner.case as runner_case
 import gradcli.runner.outcome.failed as runner_failed
 from gradcli import engine
 from gradcli.engine.autograd import Function
@@ -148,13 +149,14 @@ def test_names_are_proven_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(named) == 1
 
 
-def test_a_candidate_costs_a_few_runs_of_forward() -> None:
+def test_a_candidate_costs_a_few_runs_of_forward(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner_case, "_with_patch", lambda result, *_: result)  # its proof runs forward as well
     given = (engine.tensor(MIXED, requires_grad=True),)
     before = Tally.calls
     gradcli.check(NothingBelowZero, given, order=1, shrink=False)
     between = Tally.calls
     gradcli.check(NothingBelowZero, given, order=1)
-    assert Tally.calls - between < 3 * (between - before)
+    assert Tally.calls - between < 2 * (between - before)
 
 
 @pytest.mark.parametrize("function", [NothingBelowZero, Magnitude, Bell])

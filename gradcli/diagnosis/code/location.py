@@ -31,7 +31,7 @@ class SuspectLine:
 
 
 def locate(finding: Finding, subject: Subject, wrong: Sequence[str] = ()) -> SuspectLine | None:
-    """The line to look at for a finding, None if there is no source, or if the finding already has a line.
+    """The line to look at for a finding; None without source, and for a finding that has a line already.
 
     For a gradient: the last statement that calculated what is returned for that input, and for the other inputs in
     `wrong`, whose gradients nothing else explains; else the return statement. For a write in place: the first statement
