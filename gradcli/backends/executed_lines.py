@@ -7,7 +7,7 @@ import gc
 import sys
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
@@ -90,14 +90,16 @@ class LineCounts:
         ours, theirs = self._loops(), other._loops()
         return all(ours[code] == theirs[code] for code in ours.keys() & theirs.keys())
 
-    def longest_loop(self, left_out: Collection[int] = ()) -> int:
-        """How often some function went over the line that it went over most, where that is none of these numbers."""
-        return max((times for times in self._loops().values() if times not in left_out), default=0)
+    def longest_loop(self, left_out: Collection[int] = (), as_in: Iterable["LineCounts"] = ()) -> int:
+        """How often some function went over the line that it went over most.
 
-    def longest_loop_shared_with(self, other: "LineCounts") -> int:
-        """The same for the functions that went over a line as often in both."""
-        ours, theirs = self._loops(), other._loops()
-        return max((times for code, times in ours.items() if theirs.get(code) == times), default=0)
+        Args:
+            left_out: numbers that do not count.
+            as_in: other calls; what a function did another number of times there does not count.
+        """
+        others = [other._loops() for other in as_in]
+        same = ((c, n) for c, n in self._loops().items() if n not in left_out)
+        return max((n for c, n in same if all(other.get(c) == n for other in others)), default=0)
 
     def _loops(self) -> dict[tuple[CodeType, int | None], int]:
         """How often each function, or comprehension, went over the line that it went over most, in each of the calls.

@@ -1,9 +1,12 @@
-"""Whether forward runs a fixed number of steps that have to come close to a limit."""
+"""Whether forward iterates, and may have to stop before it has converged."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from operator import mul
+
+import numpy as np
 
 from gradcli.backends.base import Subject
 from gradcli.backends.captured_sizes import captured_sizes
@@ -15,22 +18,59 @@ from gradcli.errors import UserCodeError
 _LINES = 100_000
 _STEPS = 4
 """A loop of fewer steps is no iteration to convergence: Newton's method needs four from a good guess."""
+_AROUND = (4.0, 16.0, 64.0)
+"""The largest factors of entries, from the inputs' own magnitude to one that takes an exact method farther."""
 
 
 def iterates(subject: Subject, arguments: Sequence[Argument]) -> bool:
-    """Whether forward has a loop whose number of iterations does not depend on the sizes of the inputs.
+    """Whether forward has a loop whose number of iterations depends neither on the inputs' sizes nor on their values.
 
     A loop over axes or entries runs more often if there are more of them. If forward rejects other sizes, the number of
-    iterations is compared with the lengths of axes and their products.
+    iterations is compared with the lengths of axes and their products. A loop that ends by its own condition, such as
+    one that wraps an angle, runs another number of iterations at some of the inputs around.
     """
     own = _lines(subject, arguments)
     if own is None or own.longest_loop() < _STEPS:
         return False
+    others, left_out = list(_around(subject, arguments)), _sizes(subject)
     for grown in grown_calls(arguments, captured_sizes(subject.info.forward) if subject.info.forward else frozenset()):
         other = _lines(subject, grown)
         if other is not None:
-            return own.longest_loop_shared_with(other) >= _STEPS
-    return own.longest_loop(_sizes(subject)) >= _STEPS
+            others, left_out = [*others, other], frozenset()
+            break
+    return own.longest_loop(left_out, as_in=others) >= _STEPS
+
+
+def reaches_its_limit(subject: Subject, arguments: Sequence[Argument]) -> bool:
+    """Whether a loop runs another number of iterations than at the subject's own inputs, and always that number here.
+
+    It then stops at its largest number of iterations and has not converged: a derivative of the limit need not be that
+    of the value.
+    """
+    here, own = _lines(subject, arguments), _lines(subject, subject.arguments)
+    if here is None or own is None or here.loops_alike(own):
+        return False
+    return all(seen.loops_alike(here) for seen in _around(subject, arguments))
+
+
+def _around(subject: Subject, arguments: Sequence[Argument]) -> Iterator[LineCounts]:
+    """The lines run at a few inputs of the signs of these, where forward accepts them."""
+    rng = np.random.default_rng(41)
+    for largest in _AROUND:
+        seen = _lines(subject, _scaled(subject, arguments, rng, largest))
+        if seen is not None:
+            yield seen
+
+
+def _scaled(
+    subject: Subject, arguments: Sequence[Argument], rng: np.random.Generator, largest: float
+) -> list[Argument]:
+    """The arguments with each entry of the active ones times a number between largest / 16 and largest."""
+    scaled = list(arguments)
+    for place in subject.active:
+        value = arguments[place].value
+        scaled[place] = replace(arguments[place], value=value * (largest * 16.0 ** -rng.random(value.shape)))
+    return scaled
 
 
 def _lines(subject: Subject, arguments: Sequence[Argument]) -> LineCounts | None:

@@ -6,10 +6,9 @@ from typing import final
 import numpy as np
 
 from gradcli.backends.base import FloatArray, Subject
-from gradcli.backends.executed_lines import at_most
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
-from gradcli.checks.iteration import iterates
+from gradcli.checks.iteration import iterates, reaches_its_limit
 from gradcli.checks.other_points.failing import failures
 from gradcli.checks.other_points.points import (
     TOGETHER,
@@ -33,8 +32,6 @@ LARGEST = 1_000
 """Inputs of more numbers than this are not swept."""
 ARBITRATED = 3
 """Differences are computed at so many other inputs at most, whatever they show."""
-LINES = 100_000
-"""A call whose loops are counted is stopped after so many lines."""
 _APART, _APART_IN_ENTRY = 1e-4, 1e-3
 """Gaps of claim and witness above which differences decide: relative to the block's largest entry, to the entry."""
 _ENTRIES, _STEP, _WIDE = 3, 2.0**-16, 0.02
@@ -249,7 +246,7 @@ class Comparison:
         if self.other is not None and not self.apart(situation):
             return False
         try:
-            known = self._iterates(self.subject) or self._is_coarse(map_)
+            known = reaches_its_limit(situation.subject, self.arguments) or self._is_coarse(map_)
             return not known and (self.other is None or self._seems_wrong(map_))
         except UserCodeError:  # forward refuses what lies close by
             return False
@@ -293,21 +290,6 @@ class Comparison:
             whole = gap[place] > tolerance * largest + floors[place]
             single = gap[place] > _APART_IN_ENTRY * size[place] + 1e-10 * largest + 100 * floors[place]
             if bool((whole | single).any()):
-                return True
-        return False
-
-    def _iterates(self, subject: Subject) -> bool:
-        """Whether a loop of forward runs a different number of iterations at the given inputs or at multiples of these.
-
-        It then iterates until convergence, and a derivative of the limit need not be that of the value it stops at.
-        """
-        given, forward, map_ = subject.point, subject.info.forward, subject.derivative_map(1)
-        with at_most(LINES, forward) as own:
-            _pulled(map_, self.point, self.cotangent)
-        for point in (given, 4 * given, 16 * given, given / 8, -given, 4 * self.point, self.point / 8, -self.point):
-            with at_most(LINES, forward) as seen:
-                found = _pulled(map_, point, self.cotangent)
-            if found is not None and not seen.loops_alike(own):
                 return True
         return False
 

@@ -336,7 +336,9 @@ class Watchdog:
 
     def overrun(self, call: Call, frame: FrameSummary | None) -> OverrunError:
         """The error for a call that was interrupted, in the line `frame` of the user's code."""
-        place = None if frame is None else f"{frame.filename}:{frame.lineno}"
+        place = (
+            None if frame is None else frame.filename if frame.lineno is None else f"{frame.filename}:{frame.lineno}"
+        )
         if self.overruns:
             self.overruns[-1].location = place
         return OverrunError(
