@@ -22,7 +22,7 @@ from gradcli.backends.base import Subject
 from gradcli.backends.documentation import documentation_of
 from gradcli.backends.guard import users_code
 from gradcli.backends.jax.compilations import compilations_reused
-from gradcli.backends.jax.configuration import in_64_bits, keys_from, whole_tracebacks
+from gradcli.backends.jax.configuration import in_64_bits, keys_from, known_files, whole_tracebacks
 from gradcli.backends.jax.iterations import trips_of
 from gradcli.backends.jax.pairs import joined
 from gradcli.backends.jax.rejected_gradients import is_of_a_number, lacks_a_sum
@@ -136,7 +136,7 @@ class JaxTransforms(Transforms):
         """
         guard = users_code(self.framework, silent=silent, asked=asked, distance=distance)
         precision = in_64_bits() if wide else contextlib.nullcontext()
-        with compilations_reused(), loops_compiled_once(), precision, guard:
+        with compilations_reused(), loops_compiled_once(), known_files(), precision, guard:
             yield
 
     def refuses_64_bits(self, error: BaseException) -> bool:

@@ -1,7 +1,9 @@
 """Settings of JAX that are changed while the user's code runs, and restored."""
 
 import contextlib
-from collections.abc import Iterator
+import functools
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -24,6 +26,31 @@ def whole_tracebacks() -> Iterator[None]:
         yield
     finally:
         jax.config.update("jax_traceback_filtering", before)
+
+
+@contextlib.contextmanager
+def known_files() -> Iterator[None]:
+    """A context in which JAX decides once for each file whether the file is JAX's own.
+
+    Where JAX refuses what a rule returned, it takes its own frames out of the traceback of the operation, whatever the
+    setting above. For every frame it compares paths and asks the file system, 0.1 s for each refusal, and a rule is
+    refused at most of the shapes that the search tries.
+    """
+    filters: Any = sys.modules.get("jax._src.traceback_util")
+    decides = getattr(filters, "include_filename", None)
+    if decides is None:  # another version of JAX
+        yield
+        return
+    filters.include_filename = _once_for_each_file(decides)
+    try:
+        yield
+    finally:
+        filters.include_filename = decides
+
+
+@functools.cache
+def _once_for_each_file(decides: Callable[[str], bool]) -> Callable[[str], bool]:
+    return functools.lru_cache(maxsize=4096)(decides)
 
 
 def in_64_bits() -> AbstractContextManager[None]:

@@ -296,3 +296,22 @@ def test_the_users_filter_of_tracebacks_is_as_it_was():
     finally:
         jax.config.update("jax_traceback_filtering", before)
     assert set(filters) == {"off", "tracebackhide"}, "off in the search for inputs alone"
+
+
+def test_a_file_is_compared_with_jax_own_paths_once(monkeypatch):
+    filters = pytest.importorskip("jax._src.traceback_util")
+    if not hasattr(filters, "include_filename"):
+        pytest.skip("this JAX compares no files")
+    compared, decides = [], filters.include_filename
+
+    def counted(name):
+        compared.append(name)
+        return decides(name)
+
+    monkeypatch.setattr(filters, "include_filename", counted)
+    function = jax.custom_vjp(lambda x: x * x)
+    function.defvjp(lambda x: (x * x, x), lambda x, g: ((2 * x * g)[:1],))
+    for size in (2, 3, 4):
+        assert BACKEND.attempt(function, arguments({"x": np.ones(size)}), gradients=True).backward_error is not None
+        assert filters.include_filename is counted
+    assert len(compared) == len(set(compared)) > 1
