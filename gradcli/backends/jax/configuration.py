@@ -17,35 +17,47 @@ def whole_tracebacks() -> Iterator[None]:
 
     JAX removes its frames by comparing the paths of all frames, which takes 20 ms for each exception. The search for
     inputs raises hundreds of exceptions. gradcli does not need this: it recognises the user's frames by their files.
+    Even where the setting is off, JAX first reads the source of every frame on the stack, in each function of its own
+    that an exception leaves, to see whether a caller will filter it: a third of the search's time.
     """
     import jax
 
     before = jax.config.jax_traceback_filtering
     jax.config.update("jax_traceback_filtering", "off")
     try:
-        yield
+        with _replaced("_is_under_reraiser", lambda _: _always):
+            yield
     finally:
         jax.config.update("jax_traceback_filtering", before)
 
 
-@contextlib.contextmanager
-def known_files() -> Iterator[None]:
+def known_files() -> AbstractContextManager[None]:
     """A context in which JAX decides once for each file whether the file is JAX's own.
 
     Where JAX refuses what a rule returned, it takes its own frames out of the traceback of the operation, whatever the
     setting above. For every frame it compares paths and asks the file system, 0.1 s for each refusal, and a rule is
     refused at most of the shapes that the search tries.
     """
+    return _replaced("include_filename", _once_for_each_file)
+
+
+@contextlib.contextmanager
+def _replaced(name: str, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+    """A context in which a function with which JAX filters tracebacks is another; JAX as it is where it has none."""
     filters: Any = sys.modules.get("jax._src.traceback_util")
-    decides = getattr(filters, "include_filename", None)
-    if decides is None:  # another version of JAX
+    function = getattr(filters, name, None)
+    if function is None:  # another version of JAX
         yield
         return
-    filters.include_filename = _once_for_each_file(decides)
+    setattr(filters, name, by(function))
     try:
         yield
     finally:
-        filters.include_filename = decides
+        setattr(filters, name, function)
+
+
+def _always(_: object) -> bool:
+    return True
 
 
 @functools.cache
