@@ -1,9 +1,14 @@
 """A patch for one mode of a Function must leave the others right."""
 
+import runpy
+
+import numpy as np
 import pytest
 
+import gradcli
 from benchmarks.fix.corpus import Specimen
 from benchmarks.fix.run import case_of
+from gradcli import engine
 from gradcli.runner.arguments.prepare import prepared
 from gradcli.runner.outcome.modes import other_modes
 from tests import warm
@@ -51,6 +56,8 @@ def test_a_patch_of_one_mode_is_right_in_the_others(tmp_path, given):
     assert done.returncode == 0, done.stdout
     words = "with reduction='none', with reduction='rows', with reduction='another', with halved=True"
     assert f"it passes {words}" in done.stdout
+    loss = runpy.run_path(str(tmp_path / "own.py"))["Loss"]
+    x = engine.tensor(np.random.default_rng(0).normal(size=(3, 4)), requires_grad=True)
     for mode in ("sum", "mean", "none", "rows"):
-        arguments = ["check", "own.py:Loss", "-i", "x=3x4", "-a", f"reduction={mode!r}", "--only", "gradient"]
-        assert warm.run_for_text(arguments, tmp_path).returncode == 0, (tmp_path / "own.py").read_text()
+        report = gradcli.check(loss, (x, mode), shrink=False, only=["gradient"])
+        assert report.ok, (tmp_path / "own.py").read_text()
