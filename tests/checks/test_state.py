@@ -118,7 +118,32 @@ def counted_negatives(ns, kept, x):
     return x * (1 + kept.count)
 
 
+def shortened(ns, kept, x):
+    length = float((x.detach() ** 2).sum()) ** 0.5
+    kept.limit = 1.0 if length > 1 else None
+    return x / (x * x).sum() ** 0.5 if length > 1 else x * 1.0
+
+
+def of_shortened(ns, kept, x, g):
+    if kept.limit is None:
+        return g
+    length = (x * x).sum() ** 0.5
+    return (g - x * (x * g).sum() / length**2) / length
+
+
+def shifted(ns, kept, x):
+    highest = float(x.detach().max())
+    kept.shift = highest if highest > 25 else 0.0
+    return kept.shift + ns.log(ns.exp(x - kept.shift).sum())
+
+
+def of_shifted(ns, kept, x, g):
+    return g * ns.exp(x - kept.shift) / ns.exp(x).sum()
+
+
 MISTAKES = {
+    "whether it is long": (shortened, of_shortened, (X,)),
+    "a shift of large entries": (shifted, of_shifted, (X,)),
     "a mask of signs": (leaky, lambda ns, k, x, g: ns.where(k.mask, g, 0.1 * g), (X,)),
     "an order": (ordered, unordered, (V,)),
     "the place of the largest": (largest, of_largest, (V,)),

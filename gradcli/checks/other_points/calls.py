@@ -17,6 +17,8 @@ Sizes = frozenset[int]
 _FACTOR, _SHIFT = 1 + 2.0**-4, 2.0**-6
 _ELSEWHERE = 3.0
 """Moves a magnitude to another power of two."""
+_SMALLER, _LARGER = 2.0**-6, 32.0
+"""Move entries, their norm and their peak below limits such as 1, which random numbers exceed, and above such as 30."""
 _FEW, _LEAST_ROWS = 1_000, 3
 """A call of few entries has about so many of the largest input, in so many rows at least: it costs next to nothing."""
 
@@ -29,7 +31,7 @@ def disturbing_calls(arguments: Sequence[Argument], *, dear: bool, kept: Sizes =
 
     1. signs, order of entries and indices;
     2. all entries positive and of another magnitude, numbers and flags;
-    3. all entries negative, and other sizes.
+    3. all entries negative and small, and other sizes.
 
     Later calls of a set change less. The last one changes every entry by a few hundredths, which almost any forward
     accepts.
@@ -49,8 +51,8 @@ def disturbing_calls(arguments: Sequence[Argument], *, dear: bool, kept: Sizes =
 def few_disturbing_calls(subject: Subject, kept: Sizes = frozenset()) -> list[OtherCalls]:
     """Two sets in place of three, for inputs of many entries: a call of the given size, and one of few entries.
 
-    1. all entries negative, in another order and of another magnitude, numbers and flags;
-    2. all entries positive and few of them, with other sizes; of as many entries where forward may need them.
+    1. large entries of the opposite signs, in another order, numbers and flags;
+    2. all entries positive and small, and few of them, with other sizes; of as many where forward may need them.
 
     What forward keeps of the signs, order, magnitude or number of many entries is another thing after one set or both.
     """
@@ -59,6 +61,7 @@ def few_disturbing_calls(subject: Subject, kept: Sizes = frozenset()) -> list[Ot
 
 
 def _negative(near: Arguments) -> Iterator[Arguments]:
+    yield tuple(_with_numbers(_with_order(_with_entries(near, lambda v: -_LARGER * v))))
     negative = tuple(_with_order(_with_entries(near, lambda v: -_ELSEWHERE * np.abs(v))))
     yield tuple(_with_numbers(negative))
     positive = tuple(_with_order(_with_entries(near, lambda v: _ELSEWHERE * np.abs(v))))
@@ -73,8 +76,8 @@ def _few(subject: Subject, near: Arguments, kept: Sizes) -> Iterator[Arguments]:
     if size is not None and size not in kept:
         count = max(_LEAST_ROWS, _FEW * size // max(a.value.size for a in near if a.is_tensor))
         few = [replace(a, value=a.value[:count]) if a.is_tensor and a.shape[:1] == (size,) else a for a in near]
-        yield from grown_calls(tuple(_with_entries(few, np.abs)), kept)
-    yield from grown_calls(tuple(_with_entries(near, np.abs)), kept)
+        yield from grown_calls(tuple(_with_entries(few, _small)), kept)
+    yield from grown_calls(tuple(_with_entries(near, _small)), kept)
     yield from grown_calls(near, kept)
 
 
@@ -109,6 +112,7 @@ def _reflected(near: Arguments) -> Iterator[Arguments]:
 
 def _rescaled(near: Arguments) -> Iterator[Arguments]:
     bold = tuple(_with_order(_with_entries(near, lambda v: _ELSEWHERE * np.abs(v)), step=1))
+    yield tuple(_with_numbers(_with_entries(bold, lambda v: _LARGER / _ELSEWHERE * v)))
     yield tuple(_with_numbers(bold))
     yield tuple(_with_numbers(near))
     yield bold
@@ -116,7 +120,7 @@ def _rescaled(near: Arguments) -> Iterator[Arguments]:
 
 
 def _resized(near: Arguments, kept: Sizes) -> Iterator[Arguments]:
-    yield from grown_calls(tuple(_with_entries(near, lambda v: -np.abs(v))), kept)
+    yield from grown_calls(tuple(_with_entries(near, lambda v: -_small(v))), kept)
     yield from grown_calls(near, kept)
 
 
@@ -140,6 +144,11 @@ def _within(argument: Argument, changed: NDArray[Any]) -> NDArray[Any]:
 
 def _moved(value: NDArray[Any]) -> NDArray[Any]:
     return value * _FACTOR + _SHIFT
+
+
+def _small(value: NDArray[Any]) -> NDArray[Any]:
+    """Small positive entries, so small that their norm is small too."""
+    return np.abs(value) * (_SMALLER / np.sqrt(np.size(value)))
 
 
 def _with_order(arguments: Iterable[Argument], step: int = -1) -> Iterator[Argument]:
