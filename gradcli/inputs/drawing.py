@@ -139,6 +139,10 @@ def _boolean(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDA
     return drawn
 
 
+def _signs(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
+    return np.where(_boolean(generator, shape, parameters), 1.0, -1.0)
+
+
 def _literal(_: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
     raise UsageError(f"domain literal needs value=..., got shape {list(shape)} and parameters {dict(parameters)}")
 
@@ -189,6 +193,7 @@ DRAWING: Mapping[str, Callable[[np.random.Generator, Shape, Parameters], NDArray
     "indices": _indices,
     "simplex": _simplex,
     "one-hot": _one_hot,
+    "signs": _signs,
     "boolean": _boolean,
     "key": _key,
     "typed-key": _typed_key,

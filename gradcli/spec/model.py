@@ -133,6 +133,7 @@ DOMAIN_FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "indices": (r"(\(\s*-?\d+\s*,\s*-?\d+\s*\))?", ("low", "high")),
     "simplex": ("", ()),
     "one-hot": ("", ()),
+    "signs": ("", ()),
     "boolean": ("", ()),
     "key": ("", ()),
     "typed-key": ("", ()),

@@ -26,7 +26,7 @@ MATRICES = frozenset(("spd", "triangular", "orthogonal"))
 """The domains of square matrices."""
 CLASSES = frozenset(("one-hot", "simplex"))
 """The domains of what has a last axis of classes."""
-_ENTRIES = frozenset(("positive", "unit"))
+_ENTRIES = frozenset(("positive", "unit", "open-interval"))
 """The domains of single entries: a text about branches says `x if x is positive` too, so these need more."""
 _DOMAINS: Mapping[str, re.Pattern[str]] = {
     name: re.compile(pattern, re.IGNORECASE)
@@ -40,11 +40,13 @@ _DOMAINS: Mapping[str, re.Pattern[str]] = {
         ("triangular", r"lower[- ]triangular"),
         ("orthogonal", r"\borthogonal(?=\s*$|\s+(?:\w+\s+)?(?:matri|basis|frame|tensor))|\borthonormal"),
         ("one-hot", r"\bone[- ]?hot"),
+        ("signs", r"@signs"),
         ("unit", r"@unit"),
         ("simplex", r"\bprobabilities\b|\bprobability (?:distribution|simplex|vector)|\bcategorical distribution|@sum"),
         ("boolean", r"\bbool(?:ean)?s?\b|\bbooltensor\b"),
         ("indices", r"\bindices\b|\bintegers?\b|\bint(?:32|64)?\b|\blongtensor\b|\bclass labels\b"),
         ("positive", r"\bpositive\b|\bnon-?\s?negative\b|@positive"),
+        ("open-interval", r"@between_(?P<lo>\w+?)_(?P<hi>\w+)"),
     )
 }
 _NEGATION = re.compile(r"(?:\bnot\b|n't\b|\bcannot\b|\bnever\b|\bneither\b|\bwithout\b)(?:(?!\bbut\b)[^.;()\[])*", re.I)
@@ -55,11 +57,26 @@ _CONTRASTS = re.compile(
     re.I,
 )
 _NEGATIVE = re.compile(r"(?<!non)(?<!non-)(?<!non )\bnegative\b", re.I)
+_MINUS, _PLUS = r"[-−]1(?:\.0?)?", r"\+?1(?:\.0?)?"
+_SIGNS = (
+    rf"(?:\bin\s*|∈\s*)?\{{\s*(?:{_MINUS}\s*,\s*{_PLUS}|{_PLUS}\s*,\s*{_MINUS})\s*\}}"
+    rf"|(?<![\w.])(?:{_MINUS}\s*(?:/|\bor\b)\s*{_PLUS}|{_PLUS}\s*(?:/|\bor\b)\s*{_MINUS}|(?:±|\+/-)\s?1(?:\.0?)?)(?![\w.]*\w)"
+)
+"""The labels -1 and 1, as in `{-1, 1}`, `+1 or -1` and `±1`; [-1, 1] is an interval."""
+_DECIMAL = r"[-−]?\d*\.?\d+"
+_BETWEEN = re.compile(
+    rf"(?:\b(?:in|within)|∈)\s*(?:the\s+)?(?:\w+\s+)?[(\[]\s*(?P<lo>{_DECIMAL})\s*,\s*(?P<hi>{_DECIMAL})\s*[)\]]"
+    rf"|\bbetween\s+(?P<low>{_DECIMAL})\s+and\s+(?P<high>{_DECIMAL})(?![\w.]*\w)",
+    re.IGNORECASE,
+)
+_ENCODED = {"-": "m", "−": "m", ".": "p"}
 _REPLACED = tuple(
     (re.compile(pattern, re.IGNORECASE), text)
     for pattern, text in (
         (r"(?:\bin|\bwithin|∈)\s*(?:the\s+)?(?:\w+\s+)?[(\[]\s*0(?:\.0?)?\s*,\s*1(?:\.0?)?\s*[)\]]", " @unit "),
         (r"\bbetween\s+(?:0|zero)\s+and\s+(?:1|one)\b", " @unit "),
+        (_SIGNS, " @signs "),
+        (r"\b(labels|targets|values|entries|numbers) of  @signs", r"\1 @signs"),
         (r"\b(?:sum(?:s|ming)?|add(?:s|ing)?(?: up)?) to (?:one|1)\b", " @sum "),
         (r">=?\s*0(?![.\d]*[1-9])", " @positive "),
         (r"\b(tensors?|arrays?|vectors?|matri(?:x|ces)|batch(?:es)?|stacks?) of\b", r"\1"),
@@ -77,8 +94,8 @@ _PREPOSITION = re.compile(
     re.I,
 )
 _FILLERS = (
-    r"\s*(?:(?:and|all|each|its|entries|elements|values?|numbers?|rows|columns|an?|the|real|square|float|array|tensor"
-    r"|vector|matrix|matrices|assumed|batch|batched|strictly|dtype|type|optional|both|always|\d+-?[dD]|@unit)\s+)*"
+    r"\s*(?:(?:and|all|each|its|entries|elements|labels|targets|values?|numbers?|rows|columns|an?|the|real|square|float|array|tensor"
+    r"|vector|matrix|matrices|assumed|batch|batched|strictly|dtype|type|optional|both|always|\d+-?[dD]|@unit|@between\w+|@signs)\s+)*"
 )
 _AFTER = re.compile(r"\s*(?:(?:real|only|floats?|numbers?|values?|entries|scalars?|tensors?|vectors?|arrays?)\s*)*")
 _NOT_NUMBERS = (
@@ -119,8 +136,8 @@ _OF = r"\b(?:of|for|takes)\s+(?:(?:an?|the|some|real|square|batch(?:es)? of)\s+)
 class Documented:
     """What documentation says of arguments, by name.
 
-    `constants` get no gradient; `domains` are names of domains; `types` are "float", "int", "bool" or "scalar" for what
-    is a single number; `shapes` are those of which a text gives the last axis alone.
+    `constants` get no gradient; `domains` are texts as `parse_domain` takes them; `types` are "float", "int", "bool" or
+    "scalar" for what is a single number; `shapes` are those of which a text gives the last axis alone.
     """
 
     domains: Mapping[str, str] = field(default_factory=dict)
@@ -176,11 +193,12 @@ def _descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[
     if not names:
         return
     one = rf"{_QUOTES}(?<![\w.])(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?!\w){_QUOTES}"
-    several = rf"(?P<names>{one}(?:\s*(?:,|and|&|/)\s*{one})*)"
+    # In `y^3 = x, x positive` the second x is described, and not both.
+    several = rf"(?P<names>(?P<first>{one})(?:\s*(?:,|and|&|/)\s*(?!(?P=first)(?!\w)){one})*)"
     head = re.compile(
         rf"(?:^[ \t]*(?:[-*][ \t]+)?(?::(?:param|type)\s+(?:[\w.]+\s+)?)?)?{several}\s*"
         rf"(?:(?P<type>\([^()]*\))?\s*:(?![:=])|(?:{SHAPE}\s*)?"
-        rf"(?:(?=(?P<verb>is|are|must|should|has to|have to|needs? to)\s)|(?=(?P<range>in\s*[(\[]|∈|between\s))"
+        rf"(?:(?=(?P<verb>is|are|must|should|has to|have to|needs? to)\s)|(?=(?P<range>in\s*[(\[{{]|∈|between\s))"
         rf"|(?P<dash>--?|–|—)\s+(?!{one})|(?P<brief>)(?:(?<=[)\]]),\s*)?(?:{BRIEF}|{WITHOUT_GRADIENT})))",
         re.MULTILINE,
     )
@@ -218,11 +236,19 @@ def _descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[
             and not before.rstrip(" `").endswith("where")
         ):
             continue
-        if match["range"] is not None and _STATES.search(before.rstrip("`'\"*")) is None:
+        if match["range"] is not None and (
+            _STATES.search(before.rstrip("`'\"*")) is None or _ranges_differ(heads, match["names"], text)
+        ):
             continue
         for name in names:
             if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", match["names"]):
                 yield name, f"{match['type'] or ''} {body}", is_stated
+
+
+def _ranges_differ(heads: Sequence[re.Match[str]], names: str, text: str) -> bool:
+    """Whether a text gives the same names other ranges elsewhere, as the definition of a function by cases does."""
+    ranges = [head.end() for head in heads if head["range"] is not None and head["names"] == names]
+    return len({re.split(r"(?<=[)\]}])", text[end:], maxsplit=1)[0] for end in ranges}) > 1
 
 
 def _body(text: str, indent: int) -> str:
@@ -240,7 +266,7 @@ def _clauses(description: str) -> list[tuple[str, bool]]:
     """The phrases of a description up to their first preposition, and whether each is followed by a mark."""
     for pattern, text in _REPLACED:
         description = pattern.sub(text, description)
-    description = _NEGATION.sub(" ", description)
+    description = _NEGATION.sub(" ", _BETWEEN.sub(_as_word, description))
     found, start = [], 0
     for match in _BREAK.finditer(description):
         phrase = description[start : match.start()]
@@ -252,6 +278,18 @@ def _clauses(description: str) -> list[tuple[str, bool]]:
     return found
 
 
+def _as_word(interval: re.Match[str]) -> str:
+    """An interval as one word, because marks divide a description; what is none stays as it is."""
+    ends = [interval["lo"] or interval["low"], interval["hi"] or interval["high"]]
+    low, high = (float(end.replace("−", "-")) for end in ends)
+    words = ("".join(_ENCODED.get(letter, letter) for letter in end) for end in ends)
+    return f" @between_{'_'.join(words)} " if low < high else interval[0]
+
+
+def _end(word: str) -> str:
+    return f"{float(word.replace('m', '-').replace('p', '.')):g}"
+
+
 def _said(description: str, *, is_stated: bool) -> str | None:
     """The domain that a description names; None where it names none."""
     clauses = _clauses(description)
@@ -260,12 +298,18 @@ def _said(description: str, *, is_stated: bool) -> str | None:
             continue
         for number, (clause, is_whole) in enumerate(clauses):
             match = pattern.search(clause)
-            if match is None or _DENIED.search(clause[: match.start()]) or _CONTRASTS.match(clause, match.end()):
+            if (
+                match is None
+                or _DENIED.search(clause[: match.start()])
+                or (domain != "signs" and _CONTRASTS.match(clause, match.end()))
+            ):
                 continue
             is_own = re.fullmatch(_FILLERS, clause[: match.start()], re.IGNORECASE) is not None
             is_all = is_whole and _AFTER.fullmatch(clause, match.end()) is not None
             if (is_own and (domain not in _ENTRIES or is_all)) or number == 0:
-                return domain
+                return (
+                    domain if "lo" not in pattern.groupindex else f"{domain}({_end(match['lo'])}, {_end(match['hi'])})"
+                )
     return None
 
 

@@ -322,7 +322,7 @@ def _add_tensors(
     # A value that is scattered has a gradient; what JAX calls float0 is the gradient of an index.
     has_gradient = gradient is True and "float0" not in hints.backward
     seems_index = -WITH_GRADIENT_COST if has_gradient else hints.index_bonus(name)
-    seems_index += SAID_BONUS * (said == "indices")
+    seems_index += SAID_BONUS * ((said == "indices") - (said == "signs"))
     for rank, cost in (LATER_RANK_COSTS if is_table else INDEX_RANK_COSTS).items():
         low = LOW_RANK_COST * (rank < least) - bonuses.get(rank, 0.0)
         costs.put(cost + index - seems_index + offset + low, Choice(kind="index", rank=rank))
@@ -362,7 +362,9 @@ def _said_bonus(said: str | None, rank: int) -> float:
 
 def _is_label(word: str, said: str | None) -> bool:
     """Whether documentation says of an argument that it is what a loss compares its input with."""
-    return said == "one-hot" or (said == "simplex" and argument_names.PROBABILITY_NAMES.fullmatch(word) is not None)
+    return said in ("one-hot", "signs") or (
+        said == "simplex" and argument_names.PROBABILITY_NAMES.fullmatch(word) is not None
+    )
 
 
 def _index_cost(word: str, position: int, annotation: str) -> float:

@@ -16,8 +16,8 @@ from gradcli.inputs.hints.documented_values import MATRICES, Documented
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.summed_cotangents import Sum
 from gradcli.inputs.search.candidates import Choice, Slot
-from gradcli.inputs.search.domains import SMALL, limit_of
-from gradcli.inputs.search.trials import Guess, Trials, is_state
+from gradcli.inputs.search.domains import SMALL, domain_choice, limit_of
+from gradcli.inputs.search.trials import DomainChoice, Guess, Trials, is_state
 from gradcli.inputs.search.unification import Solution
 
 RAISING_BACKWARD = 2.5
@@ -113,13 +113,19 @@ def cost_of_narrowing(guess: Guess) -> float:
 
 def cost_of_special(guess: Guess, slots: Sequence[Slot], values: Documented) -> float:
     """What is added for square matrices and for domains, but not for those that documentation names."""
-    said = {slot for slot, domain in guess.domains.items() if values.domains.get(slots[slot].name) == domain[0]}
+    said = {slot for slot, domain in guess.domains.items() if domain == meant_for(slots[slot].name, values)}
     plain = [
         shape
         for slot, shape in guess.shapes.items()
         if guess.skeleton[slot].kind in _FLOATS and not (slot in said and guess.domains[slot][0] in MATRICES)
     ]
     return SQUARE * sum(len(set(shape)) < len(shape) for shape in plain) + 0.4 * (len(guess.domains) - len(said))
+
+
+def meant_for(name: str, values: Documented) -> DomainChoice | None:
+    """The domain that documentation gives to an argument."""
+    text = values.domains.get(name)
+    return None if text is None else domain_choice(text)
 
 
 def as_documented(guess: Guess, slots: Sequence[Slot], documented: Mapping[str, tuple[Axis, ...]]) -> list[int]:
@@ -257,7 +263,7 @@ def notes_on(
         if domain != "normal" and not is_state(slots[index].name):
             bounds = "".join(f", {key}={value:g}" for key, value in parameters)
             because = "forward rejected normally distributed numbers"
-            if values is not None and values.domains.get(slots[index].name) == domain:
+            if values is not None and meant_for(slots[index].name, values) == (domain, parameters):
                 because = "its documentation says so"
             elif domain in ("spd", "triangular", "diagonally-dominant"):
                 because = (

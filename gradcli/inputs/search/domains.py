@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from gradcli.inputs.domains import parse_domain
 from gradcli.inputs.hints.argument_names import PROBABILITY_NAMES, limits_iterations
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.candidates import Choice
@@ -73,6 +74,12 @@ def domain_choices(
         for first, second in (*_MIXED, *ORDERED):
             if first is not SPD or one in square:
                 yield {one: first, other: second}
+
+
+def domain_choice(text: str) -> DomainChoice:
+    """The domain that a text names as `parse_domain` takes it, with the parameters inside."""
+    domain, parameters = parse_domain(text)
+    return domain.name, tuple(parameters.items())
 
 
 def square_domain(forward: str) -> DomainChoice | None:

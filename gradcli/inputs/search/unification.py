@@ -19,7 +19,7 @@ from gradcli.inputs.hints.documented_shapes import Axis
 from gradcli.inputs.hints.documented_values import CLASSES, MATRICES
 from gradcli.inputs.hints.equal_parts import alike, multiples, unpacked_parts
 from gradcli.inputs.search.candidates import Skeleton
-from gradcli.inputs.search.domains import POSITIVE, domain_choices
+from gradcli.inputs.search.domains import POSITIVE, domain_choice, domain_choices
 from gradcli.inputs.search.error_messages import (
     aligned_sizes,
     asks_for_integers,
@@ -285,7 +285,7 @@ class Unifier:
             is_square = len(shape) >= 2 and shape[-1] == shape[-2] >= 2
             has_classes = bool(shape) and shape[-1] >= 2
             if (is_square or domain not in MATRICES) and (has_classes or domain not in CLASSES):
-                found[slot] = (domain, ())
+                found[slot] = domain_choice(domain)
         return found
 
     def _other_domains(self, state: State, failure: Failure, *, thorough: bool) -> Solution | Failure | None:

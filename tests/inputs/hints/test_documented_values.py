@@ -36,6 +36,21 @@ _NAMES = ("x", "w", "p", "A", "mask", "alpha")
             {"x": "indices", "w": "indices", "p": "triangular"},
         ),
         ("A must be positive definite.", {"A": "spd"}),
+        (
+            "x is +1 or -1\nw: labels in {-1, 1}\np: (N,), targets of ±1\nA: -1/+1 labels",
+            dict.fromkeys("xwpA", "signs"),
+        ),
+        (
+            "x: rates in (0.1, 0.6)\nw: angles in [-3.14, 3.14]\np: values between -1 and 1\nA: grid in [-1, 1]",
+            {
+                "x": "open-interval(0.1, 0.6)",
+                "w": "open-interval(-3.14, 3.14)",
+                "p": "open-interval(-1, 1)",
+                "A": "open-interval(-1, 1)",
+            },
+        ),
+        ("The root of y^3 = x, x positive", {"x": "positive"}),
+        ("Clamps x in (2, 3).\nw: offset of ±1 pixels\np: within ±1\nReturns 1 or -1.", {}),
         ("x: not necessarily symmetric matrix\nw: need not be positive\np: non-positive numbers", {}),
         ("x: log-probabilities\nw: unnormalized probabilities\np: logits or probabilities", {}),
         ("Returns x if x is positive, w otherwise, where p is positive.", {}),
@@ -143,6 +158,28 @@ class MagnitudeOff(Magnitude):
     factor = 1.01
 
 
+class Margin(Function):
+    """The hinge loss of scores x (N, C) and w: labels of 1 or -1."""
+
+    signed = True
+
+    @classmethod
+    def forward(cls, ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return (1 - w * x).clamp(min=0).sum()
+
+    @classmethod
+    def backward(cls, ctx, g):
+        x, w = ctx.saved_tensors
+        return -g * (w if cls.signed else w * w) * (1 - w * x > 0), None
+
+
+class MarginOff(Margin):
+    """The hinge loss of scores x (N, C) and w: labels of 1 or -1."""
+
+    signed = False
+
+
 class Whitened(Function):
     """:param basis: an orthogonal matrix, (n, n)
     :param x: (n, k)
@@ -179,6 +216,7 @@ class WhitenedOff(Whitened):
         (Form, FormOff, {"kernel": "spd"}),
         (SoftLoss, SoftLossOff, {"soft": "one-hot"}),
         (Magnitude, MagnitudeOff, {"signal": "positive"}),
+        (Margin, MarginOff, {"w": "signs"}),
         (Whitened, WhitenedOff, {"basis": "orthogonal"}),
     ],
 )
