@@ -148,7 +148,8 @@ def _moved(value: NDArray[Any]) -> NDArray[Any]:
 
 def _small(value: NDArray[Any]) -> NDArray[Any]:
     """Small positive entries, so small that their norm is small too."""
-    return np.abs(value) * (_SMALLER / np.sqrt(np.size(value)))
+    small: NDArray[Any] = np.abs(value) * (_SMALLER / np.sqrt(np.size(value)))
+    return small
 
 
 def _with_order(arguments: Iterable[Argument], step: int = -1) -> Iterator[Argument]:
