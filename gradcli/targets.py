@@ -75,7 +75,8 @@ class Trial:
     """The outcome of running forward once on trial inputs: outputs as arrays, or the exception.
 
     `lacks_a_sum` says that the framework rejects a gradient that was not summed over a broadcast axis, `needs_values`
-    that forward cannot be run on shapes alone.
+    that forward cannot be run on shapes alone. `is_summed` runs backward again, and says whether a gradient has another
+    shape than its input, to which the framework sums it.
     """
 
     outputs: "tuple[NDArray[Any], ...]" = ()
@@ -85,6 +86,7 @@ class Trial:
     backward_error: BaseException | None = None
     lacks_a_sum: bool = False
     needs_values: bool = False
+    is_summed: Callable[[], bool] = bool
 
     @property
     def ok(self) -> bool:

@@ -23,10 +23,12 @@ from gradcli.backends.tensor.caller import Caller
 from gradcli.backends.tensor.captured_tensors import Own, OwnCall, bound_to_own
 from gradcli.backends.tensor.containers import ContainerCall, Containers
 from gradcli.backends.tensor.framework import Framework
+from gradcli.backends.tensor.inspection import Inspector
 from gradcli.backends.tensor.maps import pullback
 from gradcli.backends.tensor.modules import ModuleCall, held_arrays, is_lazy, is_module
 from gradcli.backends.tensor.pairs import Pair, joined
 from gradcli.backends.tensor.precision_and_layout import in_64_bits
+from gradcli.backends.tensor.raw_backward import sums_gradients
 from gradcli.cases import Argument
 from gradcli.errors import OverrunError, TargetError, UsageError, UserCodeError
 from gradcli.targets import (
@@ -104,14 +106,15 @@ class FunctionBackend(Backend):
         """Run forward once, silently, with generators restored."""
         function, given = self._taken_apart(target, arguments)
         raised, low = in_64_bits(given)
-        trial = self._trial(Caller(self.framework, function, raised), gradients=gradients)
+        inspector = Inspector(self.framework, self.origin(target) if gradients else None)
+        trial = self._trial(Caller(self.framework, function, raised), inspector, gradients=gradients)
         if trial.error is None or not low:
             return trial
         casting = Caller(self.framework, function, raised, casts=low)
-        other = self._trial(casting, gradients=gradients)
+        other = self._trial(casting, inspector, gradients=gradients)
         return other if other.error is None else trial
 
-    def _trial(self, caller: Caller, *, gradients: bool) -> Trial:
+    def _trial(self, caller: Caller, inspector: Inspector, *, gradients: bool) -> Trial:
         arguments = caller.arguments
         tracked = [i for i, a in enumerate(arguments) if a.is_tensor and a.requires_grad]
         try:
@@ -131,7 +134,8 @@ class FunctionBackend(Backend):
             raise
         except (Exception, SystemExit) as error:
             return Trial(outputs=arrays, differentiable=differentiable, backward_error=error)
-        return Trial(outputs=arrays, differentiable=differentiable, gradients=found)
+        is_summed = partial(sums_gradients, self.framework, inspector, caller, tracked)
+        return Trial(outputs=arrays, differentiable=differentiable, gradients=found, is_summed=is_summed)
 
     def bind(self, target: object, arguments: Sequence[Argument], *, info: TargetInfo | None = None) -> Subject:
         """The target at these arguments."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gradcli.backends.base import RawBackward, RawGradient
 from gradcli.backends.guard import users_code
 from gradcli.backends.tensor.call_records import Call, all_entered
+from gradcli.backends.tensor.caller import Caller
 from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.inspection import Inspector
 from gradcli.cases import Argument
@@ -58,6 +59,20 @@ def called_directly(
         changed_saved=saved_changed,
         container="a list" if isinstance(returned, list) else None,
     )
+
+
+def sums_gradients(framework: Framework, inspector: Inspector, caller: Caller, tracked: Sequence[int]) -> bool:
+    """Whether backward returns a gradient of another shape than its input, to which the framework sums it."""
+    try:
+        with users_code(framework, silent=True, recording=True):
+            call = caller.run(caller.leaves(tracked))
+    except (Exception, SystemExit):
+        return False
+    outputs = {n: output for n, output in enumerate(call.returned) if framework.is_tensor(output)}
+    ones: Given = {n: np.ones(framework.to_array(output).shape) for n, output in outputs.items()}
+    raw = called_directly(framework, inspector, call, caller.arguments, ones, asked=False, watching=False)
+    shapes = dict(enumerate(gradient.shape for gradient in raw.gradients))
+    return any(shapes.get(place) not in (None, np.shape(caller.arguments[place].value)) for place in tracked)
 
 
 def _all_cotangents(framework: Framework, call: Call, cotangents: Given) -> list[Any] | None:

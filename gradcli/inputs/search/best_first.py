@@ -15,7 +15,6 @@ from gradcli.inputs.search.backward_inputs import (
     Fitting,
     as_matrices,
     as_vector,
-    exchanges,
     merged,
     squared,
     with_tensor,
@@ -23,15 +22,12 @@ from gradcli.inputs.search.backward_inputs import (
 from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
 from gradcli.inputs.search.choice import (
     DEGENERATE,
-    RAISING_BACKWARD,
     Accepted,
     as_documented,
     best_score,
     chosen_among,
     cost_of_narrowing,
-    cost_of_special,
-    cost_of_sums,
-    elementwise_weights,
+    cost_of_shapes,
     fitting,
     is_degenerate,
     notes_on_numbers,
@@ -46,7 +42,7 @@ from gradcli.inputs.search.domains import (
     with_ordered_limits,
     with_probabilities,
 )
-from gradcli.inputs.search.error_messages import Mentions, refused_gradient
+from gradcli.inputs.search.error_messages import Mentions
 from gradcli.inputs.search.optional_arguments import OPTIONAL_TRIES, OptionalArguments
 from gradcli.inputs.search.refinement import (
     polished,
@@ -56,6 +52,7 @@ from gradcli.inputs.search.refinement import (
     with_statistics_of_features,
     without_ignored_ends,
 )
+from gradcli.inputs.search.replies import RAISING_BACKWARD, Reply, ended, penalty_of, reply_in
 from gradcli.inputs.search.trials import Failure, Guess, Trials, lacked_by_a_constant
 from gradcli.inputs.search.unification import Solution, Unifier
 from gradcli.targets import Trial
@@ -125,10 +122,10 @@ class BestFirstSearch:
         sums = notes_on_sums(self._found, best.guess, self._hints, self._trials, self.overruled)
         self.notes = (*optionals.notes, *numbers, *sums)
         self._budget.allow(POLISHING_TRIES)
-        penalty = self._backward_penalty(best.guess)
+        penalty, raised = self._backward_penalty(best.guess), self._raises(best.guess)
 
         def fits(each: Guess) -> bool:
-            return self._backward_penalty(each) <= penalty
+            return self._backward_penalty(each) <= penalty and self._raises(each) <= raised
 
         smaller = polished(self._trials, best.guess, self._hints.documented)
         if not fits(smaller):
@@ -238,18 +235,19 @@ class BestFirstSearch:
         if narrow is not None:
             self._add(narrow, plain + cost_of_narrowing(narrow.guess), self._backward_penalty(narrow.guess))
             penalty = max(penalty, RAISING_BACKWARD)
-        if self.attempted(solution.guess).lacks_a_sum and any(e.plain_score < plain for e in self._found):
-            penalty = RAISING_BACKWARD  # a mistake to be shown at the likeliest inputs, and no reason to take others
+        if penalty < RAISING_BACKWARD and any(each.plain_score < plain for each in self._found):
+            trial, alone = self.attempted(solution.guess), not any(each.fits for each in self._found)
+            if trial.lacks_a_sum or (alone and trial.is_summed()):
+                penalty = RAISING_BACKWARD  # a mistake to be shown at the likeliest inputs, no reason to take others
         self._add(solution, plain, penalty)
 
     def _add(self, solution: Solution, plain_score: float, penalty: float) -> None:
-        error = self.attempted(solution.guess).backward_error if penalty >= RAISING_BACKWARD else None
         found = Accepted(
             plain_score=plain_score,
             penalty=penalty,
             solution=solution,
             documented=of_documented_shape(solution.guess, self._trials.slots, self._hints.documented),
-            is_refused=refused_gradient(str(error)) is not None,
+            reply=Reply.FITS if penalty < RAISING_BACKWARD else reply_in(self.attempted(solution.guess)),
             numbers=self._numbers,
         )
         self._found.append(found)
@@ -277,9 +275,10 @@ class BestFirstSearch:
         likeliest = min(self._found, key=lambda each: each.plain_score)
         if any(each.fits and not each.is_degenerate for each in self._found):
             return
-        if refused_gradient(str(self.attempted(likeliest.solution.guess).backward_error)) is not None:
+        if likeliest.reply is Reply.REFUSED:
             return
         self._budget.allow(LIKELIER_TRIES)
+        returned: Solution | None = None
         known = {each.solution.guess.skeleton for each in self._found}
         near = [n for each in self._found for n in self._neighbours(each.solution.guess.skeleton, None)]
         for _, skeleton in sorted(near, key=lambda each: each[0]):
@@ -291,7 +290,12 @@ class BestFirstSearch:
                 continue
             if self.runs_backward(outcome.guess) or self._fit.narrowed(outcome) is not None:
                 self._accept(outcome)
-                return
+                if any(each.fits and not each.is_degenerate for each in self._found):
+                    break
+            elif returned is None and not self._raises(outcome.guess):
+                returned = outcome
+        if returned is not None:
+            self._accept(returned)
 
     def _in_equal_parts(self, solution: Solution) -> Solution | None:
         """Sizes for which backward runs too, where forward cuts an axis: that axis is a multiple of another."""
@@ -355,14 +359,7 @@ class BestFirstSearch:
     def _score(self, solution: Solution) -> float:
         """A score, lower for more likely inputs: their cost, plus penalties for special sizes."""
         guess = solution.guess
-        total = self._cost(guess.skeleton)
-        real = [choice for choice in guess.skeleton if choice.kind in ("float", "complex")]
-        total += cost_of_special(guess, self._trials.slots, self._hints.values)
-        total += 0.7 * len(elementwise_weights(guess, self._trials.slots))
-        total += cost_of_sums(guess, self._hints)
-        total += sum(0.8 * max(0, choice.rank - real[0].rank) for choice in real)
-        settled = sum(choice.rank for choice in guess.skeleton if choice.kind == "fixed-tensor")
-        total += 0.7 * max(0, len(solution.state.pinned) - settled)
+        total = self._cost(guess.skeleton) + cost_of_shapes(solution, self._trials.slots, self._hints)
         return total + DEGENERATE * self._is_degenerate(guess)
 
     def _is_degenerate(self, guess: Guess) -> bool:
@@ -374,11 +371,10 @@ class BestFirstSearch:
         return Trial(outputs=(np.zeros(1),)) if attempt is None else attempt(self._trials.arguments(guess, 0))
 
     def _backward_penalty(self, guess: Guess) -> float:
-        """The penalty for a failing backward. It only breaks ties: a wrong backward must not lead to other inputs."""
-        trial = self.attempted(guess)
-        if not trial.ok or trial.backward_error is not None:
-            return 0.0 if exchanges(guess, trial.backward_error) else RAISING_BACKWARD
-        return 0.7 * sum(gradient is None for gradient in trial.gradients or ())
+        return penalty_of(guess, self.attempted(guess))
+
+    def _raises(self, guess: Guess) -> bool:
+        return ended(self.attempted(guess)) is Reply.RAISES
 
     def _with_defaults_given(self, best: Solution) -> Solution:
         """The same inputs with every default passed, if backward fails without them and works with them.

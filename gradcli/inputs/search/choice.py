@@ -17,11 +17,10 @@ from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.summed_cotangents import Sum
 from gradcli.inputs.search.candidates import Choice, Slot
 from gradcli.inputs.search.domains import SMALL, domain_choice, limit_of
+from gradcli.inputs.search.replies import RAISING_BACKWARD, Reply
 from gradcli.inputs.search.trials import DomainChoice, Guess, Trials, is_state
 from gradcli.inputs.search.unification import Solution
 
-RAISING_BACKWARD = 2.5
-"""Added to inputs on which backward raises; a backward that raises on all of them changes nothing."""
 DEGENERATE = 100.0
 """Added to inputs with a size of 1: more than all other costs together."""
 SQUARE = 1.25
@@ -38,15 +37,15 @@ _FLOATS = ("float", "complex")
 class Accepted:
     """Inputs that forward accepts, with a score for how unlikely they are, and a penalty for a failing backward.
 
-    `documented` are the tensors that have the shapes that documentation gives; `is_refused` says that the framework
-    refuses the shape of a gradient; `numbers` are arguments that may be numbers although forward takes tensors.
+    `documented` are the tensors that have the shapes that documentation gives; `reply` is what backward does there;
+    `numbers` are arguments that may be numbers although forward takes tensors.
     """
 
     plain_score: float
     penalty: float
     solution: Solution
     documented: frozenset[int] = frozenset()
-    is_refused: bool = False
+    reply: Reply = Reply.FITS
     numbers: frozenset[int] = frozenset()
 
     @property
@@ -71,11 +70,27 @@ def fitting(found: Sequence[Accepted]) -> list[Accepted]:
 
 
 def chosen_among(found: Sequence[Accepted]) -> Accepted:
-    """The inputs to check with: the likeliest, or if backward fails there, those with the same tensors that it fits."""
+    """The inputs to check with: the likeliest, or if backward fails there, others with the same tensors.
+
+    Those that it fits come first, then those where the framework sums what it returns. Where it fits none, inputs where
+    it returns something are preferred to those where it raises, so that a wrong shape is shown as one.
+    """
     likeliest = min(found, key=lambda each: each.plain_score)
-    usable = [each for each in fitting(found) if not each.is_degenerate]
-    others = _like_the_likeliest(found) if likeliest.is_refused else _as_documented(found)
-    return min(usable if usable and not likeliest.fits else others, key=lambda each: each.score)
+    if likeliest.fits:
+        return _best(_as_documented(found))
+    whole = [each for each in _like_the_likeliest(found) if not each.is_degenerate]
+    usable = [each for each in whole if each.fits] or [each for each in whole if each.reply is Reply.SUMMED]
+    if usable:
+        return _best(usable)
+    best = _best(_like_the_likeliest(found) if likeliest.reply is Reply.REFUSED else _as_documented(found))
+    returned = [each for each in whole if each.reply is Reply.REFUSED]
+    if not returned or (best.fits and best.score <= _best(returned).plain_score):
+        return best
+    return _best(returned)
+
+
+def _best(found: Sequence[Accepted]) -> Accepted:
+    return min(found, key=lambda each: each.score)
 
 
 def _as_documented(found: Sequence[Accepted]) -> list[Accepted]:
@@ -126,6 +141,17 @@ def meant_for(name: str, values: Documented) -> DomainChoice | None:
     """The domain that documentation gives to an argument."""
     text = values.domains.get(name)
     return None if text is None else domain_choice(text)
+
+
+def cost_of_shapes(solution: Solution, slots: Sequence[Slot], hints: SourceHints) -> float:
+    """What is added for shapes that are less likely, and for sizes that forward asked for."""
+    guess = solution.guess
+    real = [choice for choice in guess.skeleton if choice.kind in _FLOATS]
+    total = cost_of_special(guess, slots, hints.values) + cost_of_sums(guess, hints)
+    total += 0.7 * len(elementwise_weights(guess, slots))
+    total += sum(0.8 * max(0, choice.rank - real[0].rank) for choice in real)
+    settled = sum(choice.rank for choice in guess.skeleton if choice.kind == "fixed-tensor")
+    return total + 0.7 * max(0, len(solution.state.pinned) - settled)
 
 
 def as_documented(guess: Guess, slots: Sequence[Slot], documented: Mapping[str, tuple[Axis, ...]]) -> list[int]:

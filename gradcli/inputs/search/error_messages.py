@@ -97,6 +97,12 @@ _REFUSED = (
     r"type \w+\[(?P<wanted>[\d,]*)\]",
 )
 """How PyTorch (the engine and NumPy's backend alike) and JAX refuse the shape of a gradient."""
+_REFUSED_KINDS = (
+    "expected Variable or None (got ",
+    "returned a gradient different from None at position ",
+    "Custom VJP bwd rule ",
+)
+"""How they refuse what is no gradient: another type, one for what is no tensor, and another structure."""
 
 
 def refused_gradient(message: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
@@ -128,6 +134,12 @@ def refused_complex(message: str) -> bool:
 def refused_number(message: str) -> bool:
     """Whether the framework rejected the number of gradients."""
     return "returned an incorrect number of gradients" in message
+
+
+def is_refusal(message: str) -> bool:
+    """Whether the framework rejected what backward returned, so that backward itself did not raise."""
+    refused = refused_gradient(message) is not None or refused_complex(message) or refused_number(message)
+    return refused or any(text in message for text in _REFUSED_KINDS)
 
 
 def complains_of_order(message: str) -> bool:

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import Enum
 from typing import final
 
 from gradcli.inputs.hints.argument_names import ADDED_NAMES, PARAMETER_NAMES, excludes_tensors
@@ -10,7 +9,7 @@ from gradcli.inputs.hints.documented_shapes import Axis
 from gradcli.inputs.search.alternatives import with_value
 from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
 from gradcli.inputs.search.choice import of_documented_shape
-from gradcli.inputs.search.error_messages import refused_gradient, refused_number
+from gradcli.inputs.search.replies import Reply, ended
 from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.inputs.search.unification import Solution, Unifier
 from gradcli.targets import Trial
@@ -20,15 +19,6 @@ TOGETHER = 3
 """So many arguments that forward takes none of alone are tried together."""
 _FRACTION = 0.7
 _CHOICES_ALONE, _CHOICES_TOGETHER = 6, 3
-
-
-class Reply(Enum):
-    """What backward does if an optional argument is given; the value is the wording for a note, if one is needed."""
-
-    FITS = "fits"
-    NONE = "returns None for it"
-    REFUSED = "returns gradients of the wrong shape or number"
-    RAISES = "fails"
 
 
 @final
@@ -70,10 +60,10 @@ class OptionalArguments:
         return [i for i, (choice, slot) in pairs if choice == OMITTED and slot.parameter.default is None]
 
     def _with(self, best: Solution, indices: Sequence[int], tries: int) -> Solution:
-        before = self._nones(best.guess)
+        before = self._attempted(best.guess)
         first: tuple[Solution, Reply] | None = None
         for solution in self._solutions(best, indices, tries):
-            reply = Reply.FITS if before is None else self._reply(solution.guess, before)
+            reply = self._reply(solution.guess, before)
             if reply is Reply.FITS:
                 return solution
             first = first or (solution, reply)
@@ -81,7 +71,7 @@ class OptionalArguments:
             return best
         solution, reply = first
         names = [self._trials.slots[index].name.lower() for index in indices]
-        if ADDED_NAMES.issuperset(names):
+        if ADDED_NAMES.issuperset(names) or ended(before) is Reply.RAISES:
             return solution
         meant = of_documented_shape(solution.guess, self._trials.slots, self._documented).issuperset(indices)
         if reply is Reply.REFUSED and (meant or PARAMETER_NAMES.issuperset(names)):
@@ -92,21 +82,13 @@ class OptionalArguments:
             self._left[index] = f"not checked with {flag}: forward accepts it, but backward {reply.value}"
         return best
 
-    def _nones(self, guess: Guess) -> int | None:
-        """How many gradients are None; None if backward fails in any case."""
+    def _reply(self, guess: Guess, before: Trial) -> Reply:
+        """What backward does with an optional argument: it fits where it does no worse than without."""
         trial = self._attempted(guess)
-        if not trial.ok or trial.backward_error is not None:
-            return None
-        return sum(gradient is None for gradient in trial.gradients or ())
-
-    def _reply(self, guess: Guess, before: int) -> Reply:
-        trial = self._attempted(guess)
-        if trial.ok and trial.backward_error is None:
-            nones = sum(gradient is None for gradient in trial.gradients or ())
-            return Reply.FITS if nones <= before else Reply.NONE
-        message = str(trial.backward_error)
-        refused = trial.ok and (refused_gradient(message) is not None or refused_number(message))
-        return Reply.REFUSED if refused else Reply.RAISES
+        reply, without = ended(trial), ended(before)
+        if reply is without is Reply.FITS and _nones(trial) > _nones(before):
+            return Reply.NONE
+        return Reply.FITS if reply is without is Reply.REFUSED else reply
 
     def _solutions(self, best: Solution, indices: Sequence[int], tries: int) -> Iterator[Solution]:
         """Inputs with tensors at `indices` that forward accepts, those with an axis or more first."""
@@ -150,3 +132,7 @@ class OptionalArguments:
         slot = self._trials.slots[index]
         choices = () if excludes_tensors(slot.parameter.annotation or "") else slot.choices
         return [choice for _, choice in choices if choice.is_free and choice.kind != "complex"]
+
+
+def _nones(trial: Trial) -> int:
+    return sum(gradient is None for gradient in trial.gradients or ())

@@ -1,0 +1,43 @@
+"""What backward does at inputs that forward accepts: it fits, returns what the framework sums or refuses, or raises."""
+
+from enum import Enum
+
+from gradcli.inputs.search.backward_inputs import exchanges
+from gradcli.inputs.search.error_messages import is_refusal
+from gradcli.inputs.search.trials import Guess
+from gradcli.targets import Trial
+
+RAISING_BACKWARD = 2.5
+"""Added to inputs that backward does not fit; where it fits none of them, this changes nothing."""
+
+
+class Reply(Enum):
+    """What backward does; the value is the wording for a note."""
+
+    FITS = "fits"
+    NONE = "returns None for it"
+    SUMMED = "returns gradients that the framework sums to the inputs' shapes"
+    REFUSED = "returns gradients of the wrong shape or number"
+    RAISES = "fails"
+
+
+def reply_in(trial: Trial) -> Reply:
+    """What backward did in a trial of it, which is run again to see what the framework sums."""
+    reply = ended(trial)
+    if reply is not Reply.FITS:
+        return reply
+    return Reply.REFUSED if trial.lacks_a_sum else Reply.SUMMED if trial.is_summed() else Reply.FITS
+
+
+def ended(trial: Trial) -> Reply:
+    """How a trial of backward ended: without an error, with the framework's refusal, or with an error of its own."""
+    if trial.ok and trial.backward_error is None:
+        return Reply.FITS
+    return Reply.REFUSED if trial.ok and is_refusal(str(trial.backward_error)) else Reply.RAISES
+
+
+def penalty_of(guess: Guess, trial: Trial) -> float:
+    """The penalty for a failing backward. It only breaks ties: a wrong backward must not lead to other inputs."""
+    if not trial.ok or trial.backward_error is not None:
+        return 0.0 if exchanges(guess, trial.backward_error) else RAISING_BACKWARD
+    return 0.7 * sum(gradient is None for gradient in trial.gradients or ())

@@ -1,0 +1,176 @@
+"""Inputs where backward fits come first, then those where it returns something, and last those where it raises."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradcli.backends.registry import backend_for
+from gradcli.cases import Argument
+from gradcli.inputs.search.error_messages import is_refusal
+from gradcli.inputs.search.replies import Reply, ended, reply_in
+from gradcli.results import CheckResult
+from gradcli.targets import Trial
+from gradcli.verdict import Verdict
+from tests.inputs.search.test_shapes_that_fit import checked
+
+Gradients = Callable[..., tuple[Any, ...]]
+
+
+def moving_average(ns: Any, given: Gradients) -> Any:
+    """Windows of a signal times weights; backward is written for vectors, forward takes rows as well."""
+
+    class Averaged(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, signal: Any, weights: Any) -> Any:
+            ctx.save_for_backward(signal, weights)
+            count = signal.shape[0] - weights.shape[0] + 1
+            return sum(signal[i : count + i] * weights[i] for i in range(weights.shape[0]))
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            signal, weights = ctx.saved_tensors
+            (count,), size = g.shape, weights.shape[0]
+            of_signal = ns.zeros_like(signal)
+            for i in range(size):
+                of_signal[i : count + i] += g * weights[i]
+            of_weights = ns.stack([(g * signal[i : count + i]).sum() for i in range(size)])
+            return given(of_signal, of_weights)
+
+    return Averaged
+
+
+WINDOWS: dict[str, Gradients] = {
+    "the weights' summed": lambda s, w: (s, w.sum()),
+    "the weights' cut": lambda s, w: (s, w[:2]),
+    "the signal's cut": lambda s, w: (s[:-1], w),
+    "both cut": lambda s, w: (s[:-1], w[:-1]),
+    "one too many": lambda s, w: (s, w, s),
+}
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_vectors_are_found_where_backward_refuses_rows(ns: Any, factor: float) -> None:
+    result = checked(moving_average(ns, lambda s, w: (s, factor * w)))
+    assert result.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+    assert [len(spec.shape or ()) for spec in result.inputs] == [1, 1]
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_a_wrong_shape_is_shown_where_backward_runs(ns: Any, name: str) -> None:
+    result = checked(moving_average(ns, WINDOWS[name]))
+    assert result.verdict is Verdict.FAILED, result
+    kinds = {finding.kind.value for finding in result.findings}
+    assert kinds == {"wrong-arity" if name == "one too many" else "wrong-shape"}
+    assert all(len(spec.shape or ()) == 1 and min(spec.shape or (0,)) > 1 for spec in result.inputs)
+    assert any("backward fails for these inputs, so they are not checked" in note for note in result.notes)
+
+
+def gained(ns: Any, wrong: bool) -> CheckResult:
+    class Gained(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, kernel: Any, gain: Any = None) -> Any:
+            ctx.save_for_backward(x, kernel, gain)
+            count = x.shape[0] - kernel.shape[0] + 1
+            y = sum(x[i : count + i] * kernel[i] for i in range(kernel.shape[0]))
+            return y if gain is None else y * gain
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, kernel, gain = ctx.saved_tensors
+            (count,), size = g.shape, kernel.shape[0]
+            windows = ns.stack([x[i : count + i] for i in range(size)])
+            of_gain = None if gain is None else g * (kernel @ windows)
+            g = g if gain is None else g * gain
+            of_x = ns.zeros_like(x)
+            for i in range(size):
+                of_x[i : count + i] += g * kernel[i]
+            return of_x, (windows @ g).sum() if wrong else windows @ g, of_gain
+
+    return checked(Gained)
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_an_optional_argument_with_which_backward_raises_is_left_out(ns: Any, wrong: bool) -> None:
+    result = gained(ns, wrong)
+    assert result.verdict is (Verdict.FAILED if wrong else Verdict.PASSED), result
+    assert [finding.input for finding in result.findings] == (["kernel"] if wrong else [])
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_a_gradient_that_the_framework_sums_does_not_count_as_fitting_elsewhere(ns: Any, factor: float) -> None:
+    class Ranked(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any) -> Any:
+            order = ns.argsort(x)
+            ordered = x[order] if x.ndim == 1 else x
+            ctx.save_for_backward(ordered, order, w)
+            return (ordered * w).sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            ordered, order, w = ctx.saved_tensors
+            if ordered.ndim in (2, 3):
+                raise IndexError("index 3 is out of bounds for dimension 0 with size 3")
+            of_x = ns.zeros_like(ordered)
+            if ordered.ndim == 1:
+                of_x[order] = factor * g * w
+            return of_x, g * ordered
+
+    result = checked(Ranked)
+    assert result.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), result
+    assert [len(spec.shape or ()) for spec in result.inputs] == [1, 1]
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_what_the_framework_sums_is_checked_where_nothing_else_fits(ns: Any, factor: float) -> None:
+    class Shifted(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, shift: Any) -> Any:
+            ctx.save_for_backward(x, shift)
+            return ns.sin(x) + shift
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, shift = ctx.saved_tensors
+            if shift.ndim != 1 or x.ndim != 2:
+                raise ValueError("expected rows and a vector")
+            return factor * g * ns.cos(x), g
+
+    result = checked(Shifted)
+    assert result.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), result
+    assert [spec.shape for spec in result.inputs] == [(3, 4), (4,)]
+
+
+def test_a_summed_gradient_is_recognised_by_what_backward_returns(ns: Any) -> None:
+    class Sum(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, b: Any) -> Any:
+            return x + b
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g, g
+
+    for shape, reply in (((4,), Reply.SUMMED), ((3, 4), Reply.FITS)):
+        values = {"x": np.ones((3, 4)), "b": np.ones(shape)}
+        arguments = [Argument(name=n, value=v, is_tensor=True, requires_grad=True) for n, v in values.items()]
+        assert reply_in(backend_for(Sum).attempt(Sum, arguments, gradients=True)) is reply
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Function FBackward returned an invalid gradient at index 1 - got [] but expected shape compatible with [3]",
+        "function FBackward returned an incorrect number of gradients (expected 2, got 4)",
+        "FBackward: expected Variable or None (got numpy.ndarray)",
+        "function FBackward returned a gradient different from None at position 2, but the corresponding forward input "
+        "was not a Variable",
+    ],
+)
+def test_what_a_framework_refuses_was_returned(message: str) -> None:
+    assert is_refusal(message)
+    error = RuntimeError(message)
+    assert ended(Trial(outputs=(np.ones(1),), backward_error=error)) is Reply.REFUSED
+    assert ended(Trial(outputs=(np.ones(1),), backward_error=ValueError("sizes differ"))) is Reply.RAISES
