@@ -52,8 +52,8 @@ class Reason(Enum):
         "kink",
         "forward has a kink at this point: its slopes on the two sides differ, so there is no derivative to "
         "compare with.",
-        "Give inputs away from the kink, for example random ones (-i x=3x4 draws a random x of shape 3x4), or list "
-        "the values in a spec.",
+        "Give inputs away from the kink: random ones if the values are given, or values of the range that forward is "
+        "meant for.",
     )
     NOISE = (
         "noisy-forward",
@@ -63,7 +63,7 @@ class Reason(Enum):
     DOMAIN = (
         "domain",
         "forward is NaN or infinite at or around this point, so no finite difference can be computed.",
-        "Give inputs inside the domain, for example -i x=4,domain=positive.",
+        "Give inputs inside the domain: -i NAME=SHAPE,domain=positive, for example, draws positive numbers.",
     )
     NO_SIGNAL = (
         "no-signal",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from enum import Enum
 
 from gradcli.frozen import dataclass
+from gradcli.reporters.advice import advice_on
 from gradcli.reporters.escaping import lines_of, printable
 from gradcli.reporters.gradient_table import table_lines
 from gradcli.reporters.wording import digits_for, fix_command, flags, index, magnitude, number, size_of
@@ -242,7 +243,7 @@ def _doubt(result: CheckResult) -> Iterator[Line]:
         yield _note("no check compared a gradient with finite differences: run without --only, or give other inputs")
     for text in dict.fromkeys(_doubt_sentence(evidence) for evidence in doubtful):
         yield Line(f"{_MARGIN}{text}", Role.SENTENCE, fold=True)
-    for remedy in dict.fromkeys(evidence.reason.remedy for evidence in doubtful if evidence.reason is not None):
+    for remedy in filter(None, dict.fromkeys(advice_on(evidence, result) for evidence in doubtful)):
         yield Line(f"{_MARGIN}{remedy}", Role.ADVICE, fold=True)
     if result.inputs:
         yield Line(f"{_MARGIN}{inputs_line(result)}", Role.NOTE, fold=True)
