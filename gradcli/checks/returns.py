@@ -10,7 +10,7 @@ from gradcli.backends.base import RawBackward, RawGradient
 from gradcli.backends.tensor.refusals import refusal_of
 from gradcli.cases import Argument
 from gradcli.checks.base import Check, Situation
-from gradcli.errors import UserCodeError
+from gradcli.errors import UserCodeError, counted
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
 
@@ -66,25 +66,19 @@ class ReturnsCheck(Check):
         expected, got = len(situation.subject.arguments), len(raw.gradients)
         extra = raw.gradients[expected:]
         if got < expected or any(not gradient.is_none for gradient in extra):
-            names = ", ".join(a.name for a in situation.subject.arguments)
-            called = f"{expected} argument{'s' * (expected != 1)}: {names}"
-            yield self.failed(
-                FindingKind.WRONG_ARITY,
-                f"backward returns {got} value{'s' * (got != 1)}, but forward {self._has(situation, called, extra)}",
-            )
+            message = f"backward returns {counted(got, 'value')}, but forward {self._has(situation, extra)}"
+            yield self.failed(FindingKind.WRONG_ARITY, message)
 
-    def _has(self, situation: Situation, called: str, extra: Sequence[RawGradient]) -> str:
-        """What forward was called with, and the omitted parameters for which backward returns a gradient."""
-        after = [p.name for p in situation.subject.info.parameters if not (p.keyword_only or p.variadic)]
-        absent = after[len(situation.subject.arguments) :][: len(extra)]
+    def _has(self, situation: Situation, extra: Sequence[RawGradient]) -> str:
+        """What forward was called with, or all that it has, and which parameters were left out."""
+        given = [argument.name for argument in situation.subject.arguments]
+        positional = [p.name for p in situation.subject.info.parameters if not (p.keyword_only or p.variadic)]
+        absent = positional[len(given) :]
         filled = [name for name, gradient in zip(absent, extra, strict=False) if not gradient.is_none]
-        if not filled:
-            return f"has {called}"
-        one = len(filled) == 1
-        return (
-            f"was called with {called}; {' and '.join(filled)} {'was' if one else 'were'} left at the default: "
-            f"return None as {'its gradient' if one else 'their gradients'}"
-        )
+        if filled and len(extra) <= len(absent):
+            whose = "its gradient" if len(filled) == 1 else "their gradients"
+            return f"was called with {_listed(given)}; {_left_at_default(filled)}: return None as {whose}"
+        return "; ".join([f"has {_listed([*given, *absent])}", *([_left_at_default(absent)] if absent else [])])
 
     def _left_out(self, situation: Situation, raw: RawBackward) -> Iterator[str]:
         """A note if backward returns no value for parameters that were left out: a call that passes them will fail."""
@@ -154,6 +148,14 @@ class ReturnsCheck(Check):
                     f"{situation.input_name(position)} of shape {list(shape)}: accepted, because the framework sums "
                     "it to the input's shape"
                 )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{counted(len(names), 'argument')}: {', '.join(names)}"
+
+
+def _left_at_default(names: Sequence[str]) -> str:
+    return f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'} left at the default"
 
 
 def _wanted(situation: Situation) -> str:

@@ -153,3 +153,21 @@ def test_parameters_that_were_left_out_are_named_where_they_get_a_gradient(backe
     verdict, _, findings = examined(backend, linear(ns, lambda g: g.sum()), INPUT, weight, bias, order=1)
     assert verdict is Verdict.FAILED
     assert "3 arguments: input, weight, bias; mode was left at the default" in findings[0].message
+
+
+@pytest.mark.parametrize("returned", [lambda g: (g, None, None, g), lambda g: (g, g, g)])
+def test_more_gradients_than_parameters_are_held_against_all_parameters(backend, ns, returned):
+    class Scaled(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, k=3.0):
+            return x * k
+
+        @staticmethod
+        def backward(ctx, g):
+            return returned(3 * g)
+
+    verdict, _, findings = examined(backend, Scaled, X, order=1)
+    assert verdict is Verdict.FAILED
+    assert findings[0].message.endswith("values, but forward has 2 arguments: x, k; k was left at the default")
+    verdict, _, findings = examined(backend, Scaled, X, constant("k", 3.0), order=1)
+    assert findings[0].message.endswith("values, but forward has 2 arguments: x, k")

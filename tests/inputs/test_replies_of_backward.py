@@ -174,3 +174,22 @@ def test_what_a_framework_refuses_was_returned(message: str) -> None:
     error = RuntimeError(message)
     assert ended(Trial(outputs=(np.ones(1),), backward_error=error)) is Reply.REFUSED
     assert ended(Trial(outputs=(np.ones(1),), backward_error=ValueError("sizes differ"))) is Reply.RAISES
+
+
+def test_inputs_that_are_checked_are_not_said_to_be_left_out(ns: Any) -> None:
+    class Affine(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, input: Any, weight: Any, bias: Any = None) -> Any:
+            ctx.save_for_backward(input, weight)
+            out = input @ weight.T
+            return out if bias is None else out + bias
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            input, weight = ctx.saved_tensors
+            return g @ weight, g.T @ input, g.sum(0)
+
+    result = checked(Affine)
+    assert result.verdict is Verdict.FAILED
+    assert result.findings[0].message.endswith("bias was left at the default: return None as its gradient")
+    assert not any("not checked" in note for note in result.notes)

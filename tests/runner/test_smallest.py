@@ -166,3 +166,27 @@ def test_the_smallest_input_fails_again_by_itself(function: Any) -> None:
     result = gradcli.check(function, given, order=1, shrink=False).cases[0]
     assert result.verdict.value == "failed"
     assert result.findings[0].input == "x"
+
+
+NO_TENSOR: dict[str, Any] = {
+    "an array": lambda g: g.numpy(),
+    "a dict": lambda g: {"x": g},
+    "a number": lambda g: 2.0,
+}
+
+
+@pytest.mark.parametrize("name", NO_TENSOR)
+def test_what_is_no_tensor_is_shown_at_one_entry_and_says_nothing_of_shapes(name: str) -> None:
+    class Tripled(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return 3 * x
+
+        @staticmethod
+        def backward(ctx: Any, grad_output: Any) -> Any:
+            return NO_TENSOR[name](3 * grad_output.detach())
+
+    case = gradcli.check(Tripled, order=1).cases[0]
+    assert "backward returns a value of type" in case.findings[0].message
+    assert case.smallest == ("x = [[0.0]]",)
+    assert not any("inferred the shape" in note for note in case.notes)

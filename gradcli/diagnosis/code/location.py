@@ -34,7 +34,8 @@ def locate(finding: Finding, subject: Subject, wrong: Sequence[str] = ()) -> Sus
     """The line to look at for a finding; None without source, and for a finding that has a line already.
 
     For a gradient: the last statement that calculated what is returned for that input, and for the other inputs in
-    `wrong`, whose gradients nothing else explains; else the return statement. For a write in place: the first statement
+    `wrong`, whose gradients nothing else explains; else the return statement, or the last statement that ran where
+    there is none. For a write in place: the first statement
     that writes into an existing object. For a gradient in a wrong place: where it was computed.
     """
     if finding.location is not None or finding.kind is FindingKind.LEAKS_MEMORY:
@@ -58,6 +59,8 @@ def locate(finding: Finding, subject: Subject, wrong: Sequence[str] = ()) -> Sus
     slot = None if subject.info.inner else _slot(finding, subject)
     line = _return_line(source, executed) if slot is None else _filled_line(finding, subject, source, slot, executed)
     line = _shared_line(subject, source, wrong, executed) or line if finding.input in wrong else line
+    if line is None and _last_return(source, executed) is None:
+        line = _last_statement(source, executed)
     return None if line is None else _place(source, line, "computes what is returned")
 
 
@@ -140,6 +143,13 @@ def _return_line(source: FunctionSource, executed: set[int]) -> int | None:
 def _last_return(source: FunctionSource, executed: set[int]) -> ast.Return | None:
     found = [n for n in ast.walk(source.tree) if isinstance(n, ast.Return) and _ran(n, executed)]
     return max(found, key=lambda n: n.lineno, default=None)
+
+
+def _last_statement(source: FunctionSource, executed: set[int]) -> int:
+    """The first line of the last statement that ran; that of the function itself, where none did."""
+    nodes = (node for node in ast.walk(source.tree) if isinstance(node, ast.stmt) and node is not source.tree)
+    simple = [node.lineno for node in nodes if not hasattr(node, "body") and _ran(node, executed)]
+    return max(simple, default=source.tree.lineno)
 
 
 def _filled_line(

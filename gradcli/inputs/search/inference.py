@@ -91,7 +91,8 @@ def infer(
             others = [search.square] if search.square else []
             if not budget.is_slow:
                 others += alternatives_of(trials, hints, solution.guess, search.runs_backward, search.attempted)
-            notes = notes_on(solution, slots, search.overruled, fails=search.backward_fails, values=hints.values)
+            unchecked = () if search.overruled in others else search.overruled
+            notes = notes_on(solution, slots, unchecked, fails=search.backward_fails, values=hints.values)
             late = () if budget.ran_late is None else (budget.ran_late,)
             return Inference(
                 specs=specs,

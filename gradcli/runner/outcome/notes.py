@@ -94,9 +94,10 @@ def doubtful_shapes(
 ) -> tuple[str, ...]:
     """What to do if the inferred shape of an input, rather than the shape of its gradient, may be wrong.
 
-    The shape of an input that is `documented` is none to doubt.
+    The shape of an input that is `documented` is none to doubt, nor is one for which no tensor was returned.
     """
-    wrong = {finding.input for finding in findings if finding.kind is FindingKind.WRONG_SHAPE}
+    shaped = [each for each in findings if each.kind is FindingKind.WRONG_SHAPE and "of type " not in each.message]
+    wrong = {finding.input for finding in shaped}
     return tuple(
         f"gradcli inferred the shape of {spec.name} ({spec.as_flag()}): if forward expects another shape, give it "
         f"with -i, as in -i {spec.name}=scalar for a single number"

@@ -81,10 +81,14 @@ class FailureProof:
 
 
 def _returns_numbers(subject: Subject, name: str | None) -> bool:
-    """Whether backward returns anything but zeros for an input: zeros of a wrong shape would show only half of it."""
+    """Whether backward returns anything but zeros for an input: zeros of a wrong shape would show only half of it.
+
+    What is no tensor has no shape to be shown.
+    """
     raw = subject.raw_backward([np.ones(block.shape, block.dtype) for block in subject.codomain.blocks])
     places = [place for place, argument in enumerate(subject.arguments) if argument.name == name]
-    return any(place < len(raw.gradients) and bool(np.any(raw.gradients[place].value)) for place in places)
+    returned = [raw.gradients[place] for place in places if place < len(raw.gradients)]
+    return any(not (each.is_none or each.is_tensor) or bool(np.any(each.value)) for each in returned)
 
 
 def _kind(e: Evidence) -> FindingKind | None:

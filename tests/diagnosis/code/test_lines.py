@@ -86,6 +86,22 @@ class Helper(Function):
         d = slope(x)
         return g * d
 """
+UNRETURNED = """class Unreturned(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        if x.dim() == 2:
+            of_x = (  # here
+                2 * g * x
+            )
+        else:
+            return 2 * g * x
+"""
 TALL = """class Tall(Function):
     @staticmethod
     def forward(ctx, x):
@@ -105,6 +121,7 @@ CASES = (
     (FILLED, "Filled", None, "5x3"),
     (ADDED, "Added", None, "5x3"),
     (HELPER, "Helper", K.LOW_PRECISION, "3x4"),
+    (UNRETURNED, "Unreturned", K.MISSING_GRADIENT, "3x4"),
 )
 
 
