@@ -10,12 +10,22 @@ from typing import Any
 def documentation_of(target: type | Callable[..., Any]) -> str:
     """The docstring of a class, the comments above it and in its body above forward; those above a function.
 
-    A function's own docstring is in its source.
+    A function's own docstring is in its source. A class that inherits forward is described by its base classes, too, up
+    to the one that forward is written in: what is said there of forward's arguments holds for it.
     """
     if not isinstance(target, type):
         return "\n\n".join(_above(*_lines_of(target)))
-    found = [target.__dict__.get("__doc__") or "", *_in_class(*_lines_of(_forward_of(target)))]
+    found: list[str] = []
+    for owner in _up_to_forward(target):
+        found += [vars(owner).get("__doc__") or "", *_in_class(*_lines_of(_forward_of(owner)))]
     return "\n\n".join(filter(None, found))
+
+
+def _up_to_forward(target: type) -> Sequence[type]:
+    """A class and its base classes, up to the one whose forward it has; the class alone where there is no forward."""
+    owners = inspect.getmro(target)
+    written = next((number for number, owner in enumerate(owners) if "forward" in vars(owner)), 0)
+    return owners[: written + 1]
 
 
 def _forward_of(owner: type) -> object:

@@ -100,3 +100,50 @@ def test_a_numpy_function(factor: float) -> None:
     (case,) = gradcli.check(GradientPair(function=depth, gradient=gradient), order=1, shrink=False).cases
     assert case.inputs[0].shape == (4, 3)
     assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+
+
+def inverse(ns: Any, factor: float) -> type:
+    class Inverse(ns.autograd.Function):
+        """The inverse. a: (n, n) symmetric positive definite"""
+
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            made = ns.linalg.inv(a)
+            ctx.save_for_backward(made)
+            return made
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (made,) = ctx.saved_tensors
+            return -made @ g @ made  # holds for symmetric matrices alone
+
+    class Scaled(Inverse):
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return factor * Inverse.backward(ctx, g)
+
+    class Again(Scaled):
+        """With a docstring of its own, which says nothing of a."""
+
+    return Again
+
+
+@pytest.mark.parametrize("factor", [1, 1.01, -1])
+def test_the_class_that_forward_is_inherited_from(ns: Any, factor: float) -> None:
+    (case,) = gradcli.check(inverse(ns, factor), order=1, shrink=False).cases
+    assert case.inputs[0].domain == "spd"
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), case.findings
+    if factor == 1.01:
+        assert "0.99 %" in case.findings[0].message or "1.01" in case.findings[0].message
+
+
+def test_a_forward_of_its_own_has_no_use_for_the_base_class() -> None:
+    class Written(Above):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> None: ...
+
+    class Inherited(Above):
+        pass
+
+    assert documentation_of(Written) == ""
+    assert documentation_of(Inherited) == "Written\n\nx: (N, 3)\nof points"
