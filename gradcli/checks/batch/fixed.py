@@ -1,7 +1,10 @@
 """The sizes of a Function's inputs that stay where others are tried."""
 
+from collections.abc import Sequence
+
+from gradcli.cases import Argument
 from gradcli.checks.base import Situation
-from gradcli.inputs.hints.fixed_sizes import fixed_sizes
+from gradcli.inputs.hints.fixed_sizes import fixed_sizes, is_in_order
 from gradcli.inputs.hints.source_hints import SourceHints, read_hints
 
 
@@ -17,3 +20,10 @@ def fixed_sizes_of(situation: Situation) -> frozenset[int]:
     shapes = {a.name: a.shape for a in situation.subject.arguments if a.is_tensor}
     found: frozenset[int] = situation.once("fixed sizes", lambda: fixed_sizes(hints_of(situation), shapes))
     return found
+
+
+def is_allowed(situation: Situation, arguments: Sequence[Argument]) -> bool:
+    """Whether the sizes of other arguments are in the order that documentation gives, if the Function's own are."""
+    hints = hints_of(situation)
+    own, others = ({a.name: a.shape for a in each if a.is_tensor} for each in (situation.subject.arguments, arguments))
+    return is_in_order(hints, others) or not is_in_order(hints, own)

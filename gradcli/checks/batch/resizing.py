@@ -14,7 +14,7 @@ from gradcli.backends.tensor.call_records import CallResult, Values
 from gradcli.backends.torch.interpreter import contained_kernels
 from gradcli.cases import Argument
 from gradcli.checks.base import Situation, relative_gap
-from gradcli.checks.batch.fixed import fixed_sizes_of
+from gradcli.checks.batch.fixed import fixed_sizes_of, is_allowed
 from gradcli.checks.batch.rows import entries_make_statistics, entries_stand_alone
 from gradcli.checks.seeding import all_finite, paired, signed, signed_cotangents
 from gradcli.errors import UserCodeError
@@ -173,8 +173,11 @@ def call_at(
     """The Function called with arguments of other sizes, and at values `steps` away; None if the call says nothing.
 
     It says nothing if forward raises, or returns outputs that are not accepted, or if backward raises where the
-    framework's own derivative of forward's body raises too.
+    framework's own derivative of forward's body raises too; nor if documentation excludes the sizes, as those of a wide
+    matrix where `m >= n`.
     """
+    if not is_allowed(situation, arguments):
+        return None
     subject, error = situation.subject, None
     step = _step_for(unit_roundoff_of(_given_outputs(subject)))
     away = {position: _steps(arguments[position].value, step) for position in subject.active} if steps else {}

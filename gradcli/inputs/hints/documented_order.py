@@ -7,6 +7,11 @@ from gradcli.inputs.hints.documented_shapes import Axis, texts_of
 
 _COMPARED = re.compile(r"(?<![\w.])([A-Za-z]\w*)\s*(>=?|≥|<=?|≤)\s*([A-Za-z]\w*)(?![\w.(\[])")
 _TALL = re.compile(r"\b(tall|wide)\b(?:[\s,]+(?:and\s+)?(?:thin|skinny|narrow|full[- ]rank))*\s+matri(?:x|ces)\b")
+_MORE = re.compile(
+    r"\b(?:(?:has|have|having|with)\s+)(?:more|at least as many)\s+(rows|columns)\s+(?:than|as)\s+(?:rows|columns)\b"
+)
+_CASE = re.compile(r"(?<!\bonly )(?<!\bvalid )(?<!\bdefined )\b(?:if|when|whenever|unless|whether)\b", re.IGNORECASE)
+"""What tells a case from a demand: `if m >= n, the inverse from the left` says nothing of the other case."""
 
 Order = tuple[tuple[str, str], ...]
 
@@ -14,7 +19,7 @@ Order = tuple[tuple[str, str], ...]
 def documented_order(shapes: Mapping[str, tuple[Axis, ...]], source: str, documentation: str = "") -> Order:
     """The pairs of names of sizes of which the first is the larger one, as docstrings and comments say.
 
-    `a tall matrix` says so of the one matrix whose shape is given by two names.
+    `a tall matrix` and `with more rows than columns` say so of the one matrix whose shape is given by two names.
 
     Args:
         shapes: the documented shapes of arguments; only names of their axes count.
@@ -25,12 +30,18 @@ def documented_order(shapes: Mapping[str, tuple[Axis, ...]], source: str, docume
     matrices = {shape for shape in shapes.values() if len(shape) == 2 and shape[0] != shape[1]}
     found: list[tuple[str, str]] = []
     for text in texts_of(source, documentation):
-        for one, sign, other in _COMPARED.findall(text):
-            if one != other and {one, other} <= names:
+        for match in _COMPARED.finditer(text):
+            one, sign, other = match.groups()
+            if one != other and {one, other} <= names and _CASE.search(_before(text, match.start())) is None:
                 found.append((one, other) if sign in (">", ">=", "≥") else (other, one))
-        word = _TALL.search(text)
+        word = _TALL.search(text) or _MORE.search(text)
         if word is not None and len(matrices) == 1:
             rows, columns = next(iter(matrices))
             if isinstance(rows, str) and isinstance(columns, str):
-                found.append((rows, columns) if word[1] == "tall" else (columns, rows))
+                found.append((rows, columns) if word[1] in ("tall", "rows") else (columns, rows))
     return tuple(pair for pair in dict.fromkeys(found) if pair[::-1] not in found)
+
+
+def _before(text: str, end: int) -> str:
+    """What stands in the same sentence before a place."""
+    return re.split(r"\.\s|;|\n\s*\n", text[:end])[-1]

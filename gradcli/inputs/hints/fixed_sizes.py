@@ -57,6 +57,17 @@ def with_composed(
     return {**sizes, **found}
 
 
+def is_in_order(hints: SourceHints, shapes: Mapping[str, Shape]) -> bool:
+    """Whether shapes have sizes in the order that documentation gives, as in `m >= n`; equal ones are in order too."""
+    pairs = [pair for name, shape in shapes.items() for pair in _aligned(hints.documented.get(name, ()), shape)]
+    return all(
+        large >= small
+        for larger, smaller in hints.order
+        for large in (size for axis, size in pairs if axis == larger)
+        for small in (size for axis, size in pairs if axis == smaller)
+    )
+
+
 def _aligned(axes: Sequence[Axis], shape: Shape) -> list[tuple[Axis, int]]:
     """The documented axes with their sizes; those behind `...` are the last ones."""
     rest = next((n for n, axis in enumerate(axes) if isinstance(axis, str) and axis.startswith(_REST)), None)

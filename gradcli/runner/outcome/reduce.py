@@ -8,6 +8,8 @@ import numpy as np
 
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.cases import Argument
+from gradcli.checks.base import Situation
+from gradcli.checks.batch.fixed import is_allowed
 from gradcli.inputs.shrinking import shrink
 from gradcli.results import Evidence, Finding
 from gradcli.runner.outcome.recheck import FailureProof, Recheck, is_same, point_elsewhere
@@ -30,7 +32,8 @@ def smallest_failing(
     Nothing is named again: a name was proven at the arguments of `subject`, and a single entry may not tell a transpose
     from a factor. Where a claim of backward is wrong, one direction refutes it at a candidate as a rule, and the check
     itself is run for the last one alone; if it does not fail there, or one direction does not show the mistake, it is
-    run for every candidate. The arguments of `subject` where nothing smaller fails.
+    run for every candidate. Sizes keep the order that documentation gives. The arguments of `subject` where nothing
+    smaller fails.
     """
     subject, evidence = _where_it_shows(subject, finding, evidence)
     proof = FailureProof.of(finding, evidence)
@@ -43,13 +46,21 @@ def smallest_failing(
         there = _arguments_at(subject, elsewhere)
         start = there if search.fails(there) else start
     began = thread_time()
+    situation = Situation(subject=subject, settings=settings, seed=seed)
+
+    def fails(arguments: Sequence[Argument]) -> bool:
+        return is_allowed(situation, arguments) and search.fails(arguments)
+
+    def is_refuted(arguments: Sequence[Argument]) -> bool:
+        return is_allowed(situation, arguments) and search.is_refuted(arguments)
+
     if search.is_refuted(start):
         needed = CANDIDATES * (thread_time() - began)
         budget = min(max(BUDGET_SECONDS, needed), MOST_SECONDS)
-        found = shrink(start, search.is_refuted, budget_seconds=budget, most_seconds=MOST_SECONDS)
+        found = shrink(start, is_refuted, budget_seconds=budget, most_seconds=MOST_SECONDS)
         if found is start or search.fails(found):
             return found
-    return shrink(start, search.fails, budget_seconds=BUDGET_SECONDS, most_seconds=MOST_SECONDS)
+    return shrink(start, fails, budget_seconds=BUDGET_SECONDS, most_seconds=MOST_SECONDS)
 
 
 def _where_it_shows(

@@ -1,5 +1,7 @@
 """Documented inequalities of sizes: the sizes tried first satisfy them, and differ."""
 
+import ast
+
 import pytest
 
 import gradcli
@@ -60,7 +62,71 @@ SHAPES = {"A": ("m", "n"), "b": ("m",)}
         ("m >= n or m <= n", ()),
         ("m >= n(x)", ()),
         ("m -> n", ()),
+        ("A has at least as many rows as columns", (("m", "n"),)),
+        ("A with more columns than rows", (("n", "m"),)),
+        ("Raises ValueError if m < n.", ()),
+        ("If m >= n, the inverse from the left. A: (m, n)", ()),
+        ("defined only if m >= n", (("m", "n"),)),
+        ("economy or full SVD of A: (m, n) with m >= n", (("m", "n"),)),
     ],
 )
 def test_inequalities_of_named_sizes_are_read(text, order):
     assert documented_order(SHAPES, "", text) == order
+
+
+MEAN = """
+import {framework} as torch
+from {framework}.autograd import Function
+
+
+class MeanSquare(Function):
+    '''The mean square of the singular values. A: (m, n){words}'''
+
+    @staticmethod
+    def forward(ctx, A):
+        ctx.save_for_backward(A)
+        return (A * A).sum() / min(A.shape)
+
+    @staticmethod
+    def backward(ctx, g):
+        (A,) = ctx.saved_tensors
+        return {factor} * g * A / A.shape[{axis}]
+"""
+
+
+@pytest.fixture(params=["gradcli.engine", "torch"])
+def mean_square(request, tmp_path):
+    """A function that checks a backward that is right for tall matrices, or for wide ones."""
+    if request.param == "torch":
+        pytest.importorskip("torch")
+
+    def case(words, factor=2, axis=1):
+        file = tmp_path / "written.py"
+        file.write_text(MEAN.format(framework=request.param, words=words, factor=factor, axis=axis))
+        (found,) = gradcli.check(f"{file}:MeanSquare", order=1).cases
+        return found
+
+    return case
+
+
+@pytest.mark.parametrize(("words", "axis"), [(", m >= n", 1), (", a tall matrix", 1), (", m < n", 0), (", n >= m", 0)])
+def test_other_sizes_are_in_the_documented_order(mean_square, words, axis):
+    case = mean_square(words, axis=axis)
+    assert case.verdict is Verdict.PASSED, case.findings
+
+
+@pytest.mark.parametrize("words", ["", ", m < n", ". If m >= n it has full rank."])
+def test_a_gradient_that_is_wrong_where_documentation_allows_fails(mean_square, words):
+    assert mean_square(words).verdict is Verdict.FAILED
+
+
+@pytest.mark.parametrize("factor", [2.02, -2, 1])
+def test_a_wrong_gradient_of_a_tall_matrix_fails(mean_square, factor):
+    assert mean_square(", m >= n", factor).verdict is Verdict.FAILED
+
+
+def test_the_smallest_failing_input_is_in_the_documented_order(mean_square):
+    case = mean_square(", m >= n", "(2.02 if A.shape[1] > 1 else 2)")
+    assert case.verdict is Verdict.FAILED
+    (matrix,) = [ast.literal_eval(line.partition(" = ")[2]) for line in case.smallest]
+    assert len(matrix) == len(matrix[0]) == 2
