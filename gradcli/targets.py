@@ -76,7 +76,8 @@ class Trial:
 
     `lacks_a_sum` says that the framework rejects a gradient that was not summed over a broadcast axis, `needs_values`
     that forward cannot be run on shapes alone. `is_summed` runs backward again, and says whether a gradient has another
-    shape than its input, to which the framework sums it.
+    shape than its input, to which the framework sums it. `updated` are the names of the tensors that forward wrote
+    into.
     """
 
     outputs: "tuple[NDArray[Any], ...]" = ()
@@ -87,6 +88,7 @@ class Trial:
     lacks_a_sum: bool = False
     needs_values: bool = False
     is_summed: Callable[[], bool] = bool
+    updated: frozenset[str] = frozenset()
 
     @property
     def ok(self) -> bool:

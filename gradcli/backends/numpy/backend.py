@@ -119,7 +119,8 @@ class NumpyBackend(Backend):
             return Trial(error=error)
         differentiable = tuple(output.dtype.kind in "fc" for output in outputs)
         if not gradients or not any(differentiable):
-            return Trial(outputs=outputs, differentiable=differentiable)
+            updated = frozenset(arguments[i].name for i, v in values.items() if not same_values(v, arguments[i].value))
+            return Trial(outputs=outputs, differentiable=differentiable, updated=updated)
         try:
             with users_code(self.framework, silent=True, forward=0):
                 found = caller.tried(outputs, values)

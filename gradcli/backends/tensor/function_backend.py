@@ -22,7 +22,7 @@ from gradcli.backends.tensor.call_records import Call
 from gradcli.backends.tensor.caller import Caller
 from gradcli.backends.tensor.captured_tensors import Own, OwnCall, bound_to_own
 from gradcli.backends.tensor.containers import ContainerCall, Containers
-from gradcli.backends.tensor.framework import Framework
+from gradcli.backends.tensor.framework import Framework, same_values
 from gradcli.backends.tensor.inspection import Inspector
 from gradcli.backends.tensor.maps import pullback
 from gradcli.backends.tensor.modules import ModuleCall, held_arrays, is_lazy, is_module
@@ -123,10 +123,11 @@ class FunctionBackend(Backend):
                 outputs = [o for o in call.outputs if self.framework.is_tensor(o)]
                 arrays = tuple(self.framework.to_array(o) for o in outputs)
                 differentiable = tuple(bool(o.requires_grad) for o in outputs)
+                updated = frozenset() if gradients else self._updated(caller, call)
         except (Exception, SystemExit) as error:
             return Trial(error=error)
         if not gradients or not any(differentiable):
-            return Trial(outputs=arrays, differentiable=differentiable)
+            return Trial(outputs=arrays, differentiable=differentiable, updated=updated)
         try:
             with users_code(self.framework, silent=True, forward=0):
                 found = self._gradients(call, outputs)
@@ -136,6 +137,16 @@ class FunctionBackend(Backend):
             return Trial(outputs=arrays, differentiable=differentiable, backward_error=error)
         is_summed = partial(sums_gradients, self.framework, inspector, caller, tracked)
         return Trial(outputs=arrays, differentiable=differentiable, gradients=found, is_summed=is_summed)
+
+    def _updated(self, caller: Caller, call: Call) -> frozenset[str]:
+        """The names of the arguments that forward wrote into."""
+        as_array, found = self.framework.as_array, set[str]()
+        for position, tensor in enumerate(call.passed):
+            if self.framework.is_tensor(tensor):
+                before = as_array(caller.given(position, call.leaves))
+                if not same_values(as_array(tensor), before):
+                    found.add(caller.arguments[position].name)
+        return frozenset(found)
 
     def bind(self, target: object, arguments: Sequence[Argument], *, info: TargetInfo | None = None) -> Subject:
         """The target at these arguments."""

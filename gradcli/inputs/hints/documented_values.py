@@ -26,6 +26,8 @@ MATRICES = frozenset(("spd", "triangular", "orthogonal"))
 """The domains of square matrices."""
 CLASSES = frozenset(("one-hot", "simplex"))
 """The domains of what has a last axis of classes."""
+LABELS = frozenset(("one-hot", "signs"))
+"""The domains of what a loss compares its input with."""
 _ENTRIES = frozenset(("positive", "unit", "open-interval"))
 """The domains of single entries: a text about branches says `x if x is positive` too, so these need more."""
 _DOMAINS: Mapping[str, re.Pattern[str]] = {

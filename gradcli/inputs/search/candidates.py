@@ -10,7 +10,7 @@ from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints import argument_names
 from gradcli.inputs.hints.argument_names import excludes_tensors, names_tensors, types_named
-from gradcli.inputs.hints.documented_values import CLASSES, MATRICES
+from gradcli.inputs.hints.documented_values import CLASSES, LABELS, MATRICES
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.summed_cotangents import Sum
 from gradcli.targets import Parameter
@@ -30,6 +30,9 @@ WITH_GRADIENT_COST = 3.0
 """Of indices for which backward has a gradient: more than for a backward that raises (`RAISING_BACKWARD`)."""
 COMPARED_COST = 0.45
 """Of a number that the source compares an argument with: more than for class numbers."""
+UNSURE_LABEL_COST = 0.35
+"""Of a tensor that documentation says to get no gradient, where the source does not tell: less than one for which
+backward returns None (0.7), and more than one for which it returns a gradient."""
 UNSURE_INDEX_COST = 0.35
 """More than a float tensor, and less where backward returns None for that."""
 STATIC_COST = 4.0
@@ -305,10 +308,7 @@ def _add_tensors(
     said = hints.values.domains.get(name)
     ranks = _with_vectors({rank: cost - _said_bonus(said, rank) for rank, cost in ranks.items()}, name, names)
     least = hints.least_rank(name)
-    is_label = gradient is False and (
-        _is_label(word, said) or hints.refuses_gradient(name) or name in hints.values.constants
-    )
-    kinds = {"float": 0.0, **({"label": -LABEL_BONUS} if is_label else {})}
+    kinds = _real_kinds(word, name, gradient, hints)
     for (rank, cost), (kind, more) in itertools.product(ranks.items(), kinds.items()):
         costs.put(cost + more + offset + LOW_RANK_COST * (rank < least), Choice(kind=kind, rank=rank))
     is_table = hints.is_table(name, names)
@@ -360,11 +360,13 @@ def _said_bonus(said: str | None, rank: int) -> float:
     return SAID_BONUS if said in MATRICES | CLASSES and rank >= least else 0.0
 
 
-def _is_label(word: str, said: str | None) -> bool:
-    """Whether documentation says of an argument that it is what a loss compares its input with."""
-    return said in ("one-hot", "signs") or (
-        said == "simplex" and argument_names.PROBABILITY_NAMES.fullmatch(word) is not None
-    )
+def _real_kinds(word: str, name: str, gradient: bool | None, hints: SourceHints) -> dict[str, float]:
+    """What a real tensor costs more, and one without a gradient where such a one may be meant, as for labels."""
+    said, is_constant = hints.values.domains.get(name), name in hints.values.constants
+    is_label = said in (("simplex", *LABELS) if argument_names.PROBABILITY_NAMES.fullmatch(word) else LABELS)
+    if gradient is False and (is_label or is_constant or hints.refuses_gradient(name)):
+        return {"float": 0.0, "label": -LABEL_BONUS}
+    return {"float": 0.0, "label": UNSURE_LABEL_COST} if is_constant and gradient is None else {"float": 0.0}
 
 
 def _index_cost(word: str, position: int, annotation: str) -> float:

@@ -97,7 +97,8 @@ class Trials:
         """None if forward accepts the guess and every tensor in it matters; else the reason.
 
         Accepted means: every output finite and not empty, on four samples; and each tensor's values change an output in
-        one of forward's modes. Running statistics need not, since a layer may take its mode from elsewhere.
+        one of forward's modes. Running statistics need not, since a layer may take its mode from elsewhere; nor need
+        what forward writes into, as it does into statistics that it updates.
         """
         if not all(_can_have(guess.shapes[slot], domain) for slot, (domain, _) in guess.domains.items()):
             return Failure(progress=0.0)
@@ -112,7 +113,7 @@ class Trials:
         base = first if self._has_no_index(guess) and self.budget.is_slow else self.run(guess, 0)
         for index, choice in enumerate(guess.skeleton):
             if choice.is_free and not is_state(self.slots[index].name) and not self._matters(guess, index, base):
-                if self._matters_elsewhere(guess, index):
+                if self.slots[index].name in base.updated or self._matters_elsewhere(guess, index):
                     continue
                 failure = self._idle_in_all_modes(guess, index)
                 if failure is not None:

@@ -1,0 +1,117 @@
+"""Buffers that forward writes into, and that no output depends on, are inferred with what documentation says."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.backends.numpy.claims import GradientPair
+from gradcli.verdict import Verdict
+
+
+def centre(ns: Any, factor: float = 1, *, drops: bool = False, documentation: str = "") -> type:
+    """x less its mean, which is also gathered in a buffer; backward has a factor, or lacks the mean."""
+
+    class Centre(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, level: Any, momentum: float = 0.2) -> Any:
+            mean = x.mean(0)
+            level.mul_(1 - momentum).add_(mean.detach() * momentum)
+            return (x - mean) * 2.0
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return factor * 2.0 * (g if drops else g - g.mean(0)), None, None
+
+    Centre.__doc__ = documentation
+    return Centre
+
+
+WORDS = [
+    "x: (N, C); level: (C,), no gradient",
+    "x: (N, C), level: (C,) without a gradient",
+    "x, (N, C); level (C,)",
+    "",
+]
+
+
+@pytest.mark.parametrize("words", WORDS)
+@pytest.mark.parametrize("inherits", [False, True])
+def test_a_right_gradient_passes(ns: Any, words: str, inherits: bool) -> None:
+    base: Any = centre(ns, documentation=words)
+
+    class Again(base):
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return base.backward(ctx, g)
+
+    (case,) = gradcli.check(Again if inherits else base, order=1, shrink=False).cases
+    assert case.verdict is Verdict.PASSED, (case.findings, case.error)
+    assert case.inputs[1].requires_grad is False
+    if words:
+        assert [spec.shape for spec in case.inputs] == [(3, 4), (4,)]
+
+
+@pytest.mark.parametrize("words", WORDS)
+@pytest.mark.parametrize("mistake", [{"factor": 1.01}, {"factor": -1}, {"drops": True}])
+def test_a_wrong_gradient_fails(ns: Any, words: str, mistake: Any) -> None:
+    (case,) = gradcli.check(centre(ns, **mistake, documentation=words), order=1, shrink=False).cases
+    assert case.verdict is Verdict.FAILED, case.error
+    assert {finding.input for finding in case.findings} == {"x"}
+
+
+def statistics(ns: Any, documentation: str, gradient: float) -> type:
+    """A mean that an output depends on, with a gradient of its own if that is not 0; and a sum that is updated."""
+
+    class Statistics(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, mean: Any, seen: Any) -> Any:
+            made = (x - mean) ** 2
+            ctx.save_for_backward(x, mean.clone())
+            seen.add_(x.detach().sum(0))
+            return made
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, mean = ctx.saved_tensors
+            made = 2 * g * (x - mean)
+            return made, -gradient * made.sum(0), None
+
+    class Without(Statistics):
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, mean = ctx.saved_tensors
+            return 2 * g * (x - mean), None, None
+
+    Statistics.__doc__ = documentation
+    return Statistics if gradient else Without
+
+
+@pytest.mark.parametrize(
+    ("words", "gradient", "verdict"),
+    [
+        ("x: (N, C), mean: (C,) no gradient, seen: (C,)", 0, Verdict.PASSED),
+        ("x: (N, C), mean: (C,), seen: (C,)", 1, Verdict.PASSED),
+        ("x: (N, C), mean: (C,), seen: (C,)", 1.01, Verdict.FAILED),
+        ("x: (N, C), mean: (C,), seen: (C,)", 0, Verdict.FAILED),
+    ],
+)
+def test_what_an_output_depends_on_needs_a_gradient(ns: Any, words: str, gradient: float, verdict: Verdict) -> None:
+    (case,) = gradcli.check(statistics(ns, words, gradient), order=1, shrink=False).cases
+    assert case.verdict is verdict, (case.findings, case.error)
+    assert [spec.shape for spec in case.inputs] == [(3, 4), (4,), (4,)]
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
+def test_in_numpy(factor: float, verdict: Verdict) -> None:
+    def smoothed(x: Any, level: Any) -> Any:
+        level += x.mean(0)
+        return np.tanh(x)
+
+    def gradient(x: Any, level: Any, g: Any) -> Any:
+        return factor * g / np.cosh(x) ** 2, None
+
+    pair = GradientPair(function=smoothed, gradient=gradient)
+    (case,) = gradcli.check(pair, order=1, shrink=False).cases
+    assert case.verdict is verdict, (case.findings, case.error)
