@@ -1,4 +1,4 @@
-"""Descriptions without a colon or a verb: `tau scalar > 0`, `a, b positive`, `alpha (C,) positive`, `0 < p < 1`.
+"""Descriptions without a colon or a verb: `tau scalar > 0`, `alpha (C,) positive`, `A (n, n) symmetric`, `0 < p < 1`.
 
 They are easily mistaken. In `x if x > 0 else 0` the words are about a branch, in `the positive x axis` about something
 else, and `a positive number` begins with an article. So such a description stands by itself: at the begin of a sentence
@@ -14,6 +14,11 @@ _WORDS = rf"(?:strictly\s+|real\s+|single\s+|{_SIGN}\s+)*(?:scalars?|{_SIGN})\b(
 _SCALAR = rf"(?:an?\s+)?{_WORDS}"
 BRIEF = rf"(?:(?:(?:an?|both|all|each)\s+)*(?:\(\s*(?={_SCALAR}[^()]*\))|(?={_WORDS}))|(?={_GREATER}))"
 """What follows a name, and its shape if that is given, at the begin of such a description."""
+OF_MATRICES = (
+    r"(?<=[)\]]),?\s+(?=(?:an?\s+|real\s+|square\s+|dense\s+)*"
+    r"(?:symmetric|SPD|PSD|covariance|lower[- ]triangular|orthogonal|orthonormal|one[- ]?hot|probabilities)\b)"
+)
+"""What follows the shape of an argument where its values are described, as in `A (n, n) symmetric`."""
 _SHAPE = r"[(\[][^()\[\]]*[)\]]"
 SHAPE = rf"(?![(\[]\s*{_SCALAR}){_SHAPE}"
 """What may be a shape, unlike in `tau (scalar)`."""

@@ -12,6 +12,7 @@ from dataclasses import field
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints.brief_descriptions import (
     BRIEF,
+    OF_MATRICES,
     SHAPE,
     begins_sentence,
     bounded,
@@ -201,7 +202,7 @@ def _descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[
         rf"(?:^[ \t]*(?:[-*][ \t]+)?(?::(?:param|type)\s+(?:[\w.]+\s+)?)?)?{several}\s*"
         rf"(?:(?P<type>\([^()]*\))?\s*:(?![:=])|(?:{SHAPE}\s*)?"
         rf"(?:(?=(?P<verb>is|are|must|should|has to|have to|needs? to)\s)|(?=(?P<range>in\s*[(\[{{]|∈|between\s))"
-        rf"|(?P<dash>--?|–|—)\s+(?!{one})|(?P<brief>)(?:(?<=[)\]]),\s*)?(?:{BRIEF}|{WITHOUT_GRADIENT})))",
+        rf"|(?P<dash>--?|–|—)\s+(?!{one})|(?P<brief>)(?:{OF_MATRICES}|(?:(?<=[)\]]),\s*)?(?:{BRIEF}|{WITHOUT_GRADIENT}))))",
         re.MULTILINE,
     )
     heads = [

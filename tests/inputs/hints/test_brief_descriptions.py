@@ -116,3 +116,50 @@ def test_a_gradient_for_a_positive_number(ns: Any, documentation: str, factor: f
     assert [(spec.shape, spec.domain) for spec in case.inputs] == [((3, 4), "normal"), ((), "positive")]
     assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
     assert {f.input for f in case.findings} == (set() if factor == 1 else {"tau"})
+
+
+@pytest.mark.parametrize(
+    ("text", "domains"),
+    [
+        ("a (n, n) symmetric positive definite, b (n,)", {"a": "spd"}),
+        ("b (n,), a (n, n), symmetric positive definite", {"a": "spd"}),
+        ("b (n,); a (n, n) SPD", {"a": "spd"}),
+        ("a (n, n) lower triangular, b (n,)", {"a": "triangular"}),
+        ("a, b (n, n) orthogonal", {"a": "orthogonal", "b": "orthogonal"}),
+        ("x (N, D) one-hot", {"x": "one-hot"}),
+        ("solves a (n, n) symmetric system", {}),
+        ("the inverse of a (n, n) symmetric matrix", {}),
+        ("if a (n, n) symmetric: faster", {}),
+        ("a (n, n) non-symmetric", {}),
+        ("a (n, n) symmetric part of the Jacobian", {}),
+    ],
+)
+def test_what_follows_a_shape(text: str, domains: dict[str, str]) -> None:
+    assert documented_values(NAMES, "", text, shapes=documented_shapes(NAMES, "", text)).domains == domains
+
+
+def solve(ns: Any, factor: float) -> type:
+    class Solve(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            # a (n, n) symmetric positive definite, b (n,)
+            x = ns.linalg.solve(a, b)
+            ctx.save_for_backward(a, x)
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            a, x = ctx.saved_tensors
+            u = ns.linalg.solve(a, g)  # of the transposed matrix, were it not symmetric
+            return -factor * ns.outer(u, x), u
+
+    return Solve
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED), (-1, Verdict.FAILED), (0, Verdict.FAILED)]
+)
+def test_a_comment_in_forward(ns: Any, factor: float, verdict: Verdict) -> None:
+    (case,) = gradcli.check(solve(ns, factor), order=1, shrink=False).cases
+    assert [(spec.shape, spec.domain) for spec in case.inputs] == [((3, 3), "spd"), ((3,), "normal")]
+    assert case.verdict is verdict, (case.findings, case.error)
