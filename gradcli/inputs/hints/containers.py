@@ -8,8 +8,10 @@ from typing import Any, final
 
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints.argument_names import says_number
+from gradcli.inputs.hints.documented_shapes import documented_shapes
+from gradcli.inputs.hints.source_hints import read_hints
 from gradcli.sources import source_of, tree_of
-from gradcli.targets import TargetInfo
+from gradcli.targets import Parameter, TargetInfo
 
 _NAMES = frozenset(
     ("params", "parameters", "weights", "layers", "state", "carry", "model", "net", "tree", "pytree", "ps")
@@ -17,6 +19,7 @@ _NAMES = frozenset(
 """Arguments that are unpacked into tensors of their own, rather than into the entries of one."""
 _PAIRS = (("w", "b"), ("h", "c"), ("weight", "bias"), ("mu", "sigma"), ("mean", "std"), ("kernel", "bias"))
 _ANNOTATED = ("dict", "mapping", "list", "tuple", "sequence", "pytree")
+_OF_FUNCTIONS = frozenset(("torch", "engine"))
 _OF_TENSORS = frozenset(("shape", "dtype", "ndim", "size", "T", "mT", "device", "real", "imag", "data", "grad", "sum"))
 """Attributes that tell a tensor from a dataclass with a field of that name."""
 _LAYERS = 2
@@ -57,6 +60,12 @@ class _Node:
         entries = self.is_sliced and all(part.is_leaf for part in self.elements.values())
         return not (self.keys or (self.elements and not entries) or self.each or self.optional)
 
+    @property
+    def is_row(self) -> bool:
+        """Whether it is only unpacked, as `a, b = x`, into parts that are tensors."""
+        whole = self.count > 0 and not (self.keys or self.each or self.optional or self.fields)
+        return whole and all(part.is_leaf for part in self.elements.values())
+
 
 def containers_of(info: TargetInfo) -> dict[str, Container]:
     """The containers among forward's required arguments, by their names."""
@@ -71,7 +80,7 @@ def containers_of(info: TargetInfo) -> dict[str, Container]:
         if kind is not None:
             node.keys, node.elements = {}, {}
             node.fields = {name: node.fields.get(name, _Node()) for name in _fields_of(kind)}
-        elif not _is_container(node, parameter.name, (parameter.annotation or "").lower()):
+        elif not _is_container(node, parameter) or (node.is_row and _is_tensor(info, parameter.name, node.count)):
             continue
         leaves: list[tuple[str, str]] = []
         by_number = kind is not None and issubclass(kind, tuple) and info.backend != "jax"  # as the backend names them
@@ -84,18 +93,31 @@ def containers_of(info: TargetInfo) -> dict[str, Container]:
     return found
 
 
-def _is_container(node: _Node, name: str, annotation: str) -> bool:
+def _is_tensor(info: TargetInfo, name: str, count: int) -> bool:
+    """Whether what is unpacked is a tensor: by its documented shape, or as a Function's backward has its gradient.
+
+    PyTorch takes no gradient for a tuple from the backward of a Function; other frameworks do.
+    """
+    names = [parameter.name for parameter in info.parameters]
+    of_function = info.backend in _OF_FUNCTIONS and info.backward is not None and not info.inner
+    has_gradient = of_function and read_hints(info, names).gradient_of(names.index(name)) is True
+    shapes = documented_shapes(names, source_of(info.forward), info.documentation)
+    return has_gradient or shapes.get(name, ())[:1] == (count,)
+
+
+def _is_container(node: _Node, parameter: Parameter) -> bool:
     """Whether an argument is read as a container, and not as a tensor that is indexed or unpacked into entries."""
+    name, annotation = parameter.name.lower(), (parameter.annotation or "").lower()
     if node.keys or node.optional:
         return True
     children = [*node.elements.values(), *([node.each] if node.each is not None else [])]
     if any(not child.is_leaf for child in children):
         return True
     if not node.count:
-        return bool(node.elements) and name.lower() in _NAMES
+        return bool(node.elements) and name in _NAMES
     names = [child.name.lower().rstrip("0123456789") for child in children]
     paired = any(set(pair) <= set(names) for pair in _PAIRS)
-    return name.lower() in _NAMES or paired or any(word in annotation for word in _ANNOTATED)
+    return name in _NAMES or paired or any(word in annotation for word in _ANNOTATED)
 
 
 def _built(node: _Node, path: str, leaves: list[tuple[str, str]], kind: Any = None, *, by_number: bool = False) -> Any:
