@@ -8,6 +8,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from typing import TypeVar
 
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints.brief_descriptions import (
@@ -23,6 +24,7 @@ from gradcli.inputs.hints.brief_descriptions import (
 from gradcli.inputs.hints.documented_constants import WITHOUT_GRADIENT, constants_named, says_constant
 from gradcli.inputs.hints.documented_shapes import Axis, texts_of, without_shape
 
+_Said = TypeVar("_Said")
 MATRICES = frozenset(("spd", "triangular", "orthogonal"))
 """The domains of square matrices."""
 CLASSES = frozenset(("one-hot", "simplex"))
@@ -147,6 +149,19 @@ class Documented:
     types: Mapping[str, str] = field(default_factory=dict)
     shapes: Mapping[str, tuple[Axis, ...]] = field(default_factory=dict)
     constants: frozenset[str] = frozenset()
+
+    def of_each(self, written: Mapping[str, str]) -> "Documented":
+        """The same for arguments of which documentation says it under other names, those in `written`."""
+
+        def each(said: Mapping[str, _Said]) -> dict[str, _Said]:
+            return {name: said[called] for name, called in written.items() if called in said}
+
+        return Documented(
+            domains=each(self.domains),
+            types=each(self.types),
+            shapes=each(self.shapes),
+            constants=frozenset(name for name, called in written.items() if called in self.constants),
+        )
 
 
 def documented_values(

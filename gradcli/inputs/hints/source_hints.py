@@ -325,13 +325,15 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     own = source_of(info.forward)
     text = source_of(None if info.inner else info.backward)
     annotations = {each.name: each.annotation for each in info.parameters if each.annotation is not None}
-    shapes = documented_shapes(names, own, info.documentation, annotations)
+    written = _as_written(info, names)
+    called = list(dict.fromkeys(written.values()))
+    shapes = documented_shapes(called, own, info.documentation, annotations)
     needed = [
         each.name for each in info.parameters if not (each.has_default or excludes_tensors(each.annotation or ""))
     ]
-    values = documented_values(
-        names, own, info.documentation, only=needed[0] if len(needed) == 1 else None, shapes=shapes
-    )
+    only = needed[0] if len(needed) == 1 else None
+    values = documented_values(called, own, info.documentation, only=only, shapes=shapes).of_each(written)
+    shapes = {name: shapes[said] for name, said in written.items() if said in shapes}
     one_hot = dict.fromkeys(one_hot_labels(info.forward, names), "one-hot")
     values = replace(values, domains={**one_hot, **values.domains})
     gradients = _gradients(text, len(names))
@@ -354,6 +356,12 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         order=documented_order(shapes, own, info.documentation),
         letters=einsum_letters(info.forward),
     )
+
+
+def _as_written(info: TargetInfo, names: Sequence[str]) -> dict[str, str]:
+    """The arguments with the names that documentation has for them: `masses` of `*masses` for `masses[0]`."""
+    several = [parameter.name for parameter in info.parameters if parameter.variadic]
+    return {name: next((each for each in several if name.startswith(f"{each}[")), name) for name in names}
 
 
 def _gradients(backward: str, count: int) -> tuple[bool | None, ...]:
