@@ -186,3 +186,11 @@ def _is_plain(error: BaseException, message: str) -> bool:
 def counted(count: int, noun: str) -> str:
     """A noun with its number, as messages have it: 1 gradient, 2 gradients."""
     return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def raised_on_host(text: str) -> str | None:
+    """The exception of a host callback, whose whole traceback a framework quotes in its message; None for any other."""
+    if "callback" not in text.lower() or "Traceback (most recent call last):" not in text:
+        return None
+    raised = [line for line in text.rpartition("\n  File ")[2].splitlines()[1:] if line and not line.startswith(" ")]
+    return raised[0] if raised else None

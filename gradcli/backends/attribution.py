@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
 
-from gradcli.errors import GradcliError, OverrunError, UsageError, UserCodeError, message_of
+from gradcli.errors import GradcliError, OverrunError, UsageError, UserCodeError, message_of, raised_on_host
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _EXAMPLES = _PACKAGE / "examples"
@@ -74,6 +74,7 @@ def users_traceback(error: BaseException) -> str:
 def _formatted(frames: list[traceback.FrameSummary], error: BaseException) -> str:
     lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
     said = "".join(traceback.format_exception_only(type(error), error))
+    said = raised_on_host(said) or said
     return "".join([*lines, said[:_LONGEST_SAID]]).rstrip()
 
 
@@ -92,14 +93,6 @@ def phase_of(error: BaseException) -> str:
     """The name of the user's function that raised: the outermost one in a file of theirs, else "the target"."""
     frames = users_frames(error.__traceback__)
     return frames[0].name if frames and frames[0].name.isidentifier() else "the target"
-
-
-def _raised_on_host(text: str) -> str | None:
-    """The exception of a host callback, whose whole traceback a framework quotes in its message; None for any other."""
-    if "callback" not in text.lower() or "Traceback (most recent call last):" not in text:
-        return None
-    raised = [line for line in text.rpartition("\n  File ")[2].splitlines()[1:] if line and not line.startswith(" ")]
-    return raised[0] if raised else None
 
 
 def _in_kernel(error: BaseException) -> tuple[list[traceback.FrameSummary], BaseException]:
@@ -128,7 +121,7 @@ def user_code_error(error: BaseException, phase: str) -> UserCodeError:
     frames, error = _in_kernel(error)
     last = frames[-1] if frames else None
     text = message_of(error).strip() or "no message"
-    host = _raised_on_host(text)
+    host = raised_on_host(text)
     return UserCodeError(
         f"{phase} called a Python function from compiled code (a callback), which raised {host}"
         if host

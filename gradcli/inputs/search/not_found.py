@@ -5,8 +5,12 @@ import re
 from collections.abc import Sequence
 
 from gradcli.cases import InputSpec
+from gradcli.errors import OverrunError, raised_on_host
+from gradcli.inputs.hints.documented_order import documented_order
+from gradcli.inputs.hints.documented_shapes import documented_shapes, names_in, size_of
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import sure_constants
+from gradcli.inputs.search.named_axes import SIZES
 from gradcli.inputs.search.trials import Failure
 from gradcli.sources import source_of, tree_of
 from gradcli.targets import Parameter, TargetInfo
@@ -31,7 +35,7 @@ def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, seconds
         f"(arguments {', '.join(names) or 'none'}; tensors of rank 0 to 4, indices, masks, constants)"
     ]
     if best is not None and best.error is not None:
-        lines.append(f"  closest attempt failed with: {type(best.error).__name__}: {best.message}")
+        lines += [f"  {line}" for line in _what_was_raised(best.error, best.message)]
     elif best is not None:
         unusable = "an empty output, or an output that does not depend on some argument"
         what = "NaN or infinity" if best.non_finite else unusable
@@ -42,6 +46,21 @@ def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, seconds
     required = [parameter for parameter in info.parameters if not parameter.has_default] or list(info.parameters)
     lines.append(f"  {_how_to_give(info, required, best)}")
     return "\n".join(lines)
+
+
+def _what_was_raised(error: BaseException, message: str) -> list[str]:
+    """How the closest attempt failed, and what is to be done about an attempt that took too long."""
+    if isinstance(error, OverrunError):
+        return [
+            f"closest attempt: forward was {message}",
+            "if forward takes that long, give the inputs: at inputs that you give, no call of it is stopped",
+        ]
+    host = raised_on_host(message)
+    if host is not None:
+        return [
+            f"closest attempt: forward called a Python function from compiled code (a callback), which raised {host}"
+        ]
+    return [f"closest attempt failed with: {type(error).__name__}: {message}"]
 
 
 def _how_to_give(info: TargetInfo, parameters: Sequence[Parameter], best: Failure | None) -> str:
@@ -55,7 +74,8 @@ def _how_to_give(info: TargetInfo, parameters: Sequence[Parameter], best: Failur
         )
     containers = _containers(info, names, best)
     if not containers:
-        flags = " ".join(_flag(parameter) for parameter in parameters)
+        shapes = _documented(info)
+        flags = " ".join(_flag(parameter, shapes.get(parameter.name, "3x4")) for parameter in parameters)
         return f"give the inputs: {flags} (a tensor by -i NAME=SHAPE, a constant by -a NAME=VALUE)"
     given = _tuple_of([containers.get(name, name) for name in names])
     return (
@@ -68,14 +88,28 @@ def _tuple_of(names: Sequence[str]) -> str:
     return ", ".join(names) + ("," if len(names) == 1 else "")
 
 
-def _flag(parameter: Parameter) -> str:
+def _documented(info: TargetInfo) -> dict[str, str]:
+    """Examples of the shapes that documentation gives, as flags have them."""
+    source = source_of(info.forward)
+    shapes = documented_shapes([parameter.name for parameter in info.parameters], source, info.documentation)
+    axes = [axis for shape in shapes.values() for axis in shape]
+    names = dict.fromkeys(name for axis in axes if isinstance(axis, str) for name in names_in(axis))
+    sizes = dict(zip(names, (size for size in SIZES if size not in axes), strict=False))
+    for larger, smaller in documented_order(shapes, source, info.documentation):
+        if sizes.get(larger, 0) < sizes.get(smaller, 0):
+            sizes[larger], sizes[smaller] = sizes[smaller], sizes[larger]
+    found = {name: [a if isinstance(a, int) else size_of(a, sizes) for a in shape] for name, shape in shapes.items()}
+    return {name: "x".join(map(str, shape)) or "scalar" for name, shape in found.items() if None not in shape}
+
+
+def _flag(parameter: Parameter, shape: str) -> str:
     """An example of the flag for an argument; by -a where its annotation or name says that it is not a tensor."""
     if parameter.variadic:
-        return f"-i '{parameter.name}[0]=3x4'"
+        return f"-i '{parameter.name}[0]={shape}'"
     values = sure_constants(parameter)
     if values:
         return InputSpec(name=parameter.name, kind="value", value=values[0]).as_flag()
-    return f"-i {parameter.name}=3x4"
+    return f"-i {parameter.name}={shape}"
 
 
 def _containers(info: TargetInfo, names: list[str], best: Failure | None) -> dict[str, str]:

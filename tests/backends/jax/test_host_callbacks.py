@@ -1,9 +1,12 @@
 """A function on the host, called through pure_callback, that raises: the user's error in one sentence."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import gradcli
+from gradcli.inputs.search.inference import infer
 from gradcli.verdict import Verdict
 
 pytest.importorskip("jax", reason="the jax backend needs JAX")
@@ -53,10 +56,13 @@ SAID = {
 }
 
 
-def case_of(tmp_path, name):
+GIVEN = (np.array([0.5, -0.25]),)
+
+
+def case_of(tmp_path, name, given=GIVEN):
     path = tmp_path / "hosts.py"
     path.write_text(PROGRAM)
-    return gradcli.check(f"{path}:{name}", (np.array([0.5, -0.25]),), order=1, shrink=False).cases[0]
+    return gradcli.check(f"{path}:{name}", given, order=1, shrink=False).cases[0]
 
 
 def test_a_function_on_the_host_that_does_not_raise_passes(tmp_path):
@@ -71,3 +77,11 @@ def test_one_that_raises_is_an_error_in_one_sentence(tmp_path, phase, raising):
     assert (
         case.error == f"{phase} called a Python function from compiled code (a callback), which raised {SAID[raising]}"
     )
+
+
+def test_the_search_for_inputs_says_it_in_one_sentence_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("gradcli.runner.arguments.supply.infer", partial(infer, budget_tries=20))
+    case = case_of(tmp_path, "forward_refusing", None)
+    assert f"which raised {SAID['refusing']}\n" in case.error
+    assert "Traceback" not in case.error
+    assert "gradcli/" not in f"{case.error}{case.error_traceback}"

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from gradcli.errors import InputsNotFoundError
+from gradcli.errors import InputsNotFoundError, OverrunError
 from gradcli.inputs.search.error_messages import size_pairs
 from gradcli.inputs.search.inference import infer
 from gradcli.inputs.search.not_found import functions_called
@@ -110,11 +110,30 @@ def of_many(*items):
     raise ValueError("never")
 
 
+def documented(x, w, p, other):
+    """x: (m, n) with m >= n, w: (m,), p: (2 * n, 2)"""
+    raise ValueError("never")
+
+
+def late(c):
+    """c: (3, 4)"""
+    raise OverrunError("stopped after 10 s at solver.py:7", phase="inference of inputs")
+
+
+def test_a_forward_that_takes_long_is_to_be_given_inputs():
+    with pytest.raises(InputsNotFoundError) as caught:
+        infer(plain.info_of(late), plain.attempt_of(late), budget_tries=300)
+    assert "closest attempt: forward was stopped after 10 s at solver.py:7\n" in str(caught.value)
+    assert "if forward takes that long, give the inputs" in str(caught.value)
+    assert "give the inputs: -i c=3x4 (" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("forward", "flags"),
     [
         (with_constants, "-i items=3x4 -a 'normalized_shape=(4,)' -a count=2 -a keepdim=True -a rate=0.3 (a tensor"),
         (of_many, "-i 'items[0]=3x4' (a tensor"),
+        (documented, "-i x=4x3 -i w=4 -i p=6x2 -i other=3x4 (a tensor"),
     ],
 )
 def test_what_is_no_tensor_by_its_name_or_annotation_is_to_be_given_by_the_other_flag(forward, flags):
