@@ -195,9 +195,13 @@ def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Any:
             call = list(full)
             for place, point in zip(places, points, strict=True):
                 call[place] = point
-            return func(*call)
+            result = func(*call)
+            return tuple(result) if isinstance(result, list) else result
 
-        return _settled(_jacobian(of_chosen, chosen, create_graph=True), _tensors(chosen))
+        return _settled(
+            _jacobian(of_chosen, tuple(chosen) if isinstance(chosen, list) else chosen, create_graph=True),
+            _tensors(chosen),
+        )
 
     return run
 
@@ -228,15 +232,16 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
         dims = in_dims if isinstance(in_dims, (tuple, list)) else (in_dims,) * len(args)
         for value, dim in zip(args, dims, strict=True):
             _check_mapped(value, dim)
-        sizes = {
+        sizes = [
             tensor.size(dim)
             for value, dim in zip(args, dims, strict=True)
             if dim is not None
             for tensor in _tensors(value)
-        }
-        if len(sizes) != 1:
+        ]
+        if len(set(sizes)) != 1:
             raise ValueError(
-                f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sorted(sizes)}"
+                f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the "
+                "mapped dimension"
             )
 
         def at(index: int, value: Any, dim: int | None) -> Any:
@@ -244,9 +249,9 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
 
         rows = [
             func(*[at(index, value, dim) for value, dim in zip(args, dims, strict=True)], **kwargs)
-            for index in range(sizes.pop())
+            for index in range(sizes[0])
         ]
-        return _stacked(rows, out_dims)
+        return _stacked(rows, out_dims, getattr(func, "__name__", repr(func)))
 
     return run
 
@@ -272,20 +277,20 @@ def _check_mapped(value: Any, dim: Any) -> None:
             )
 
 
-def _stacked(rows: list[Any], out_dims: Any) -> Any:
+def _stacked(rows: list[Any], out_dims: Any, name: str) -> Any:
     first = rows[0]
     if isinstance(first, (tuple, list)):
         dims = out_dims if isinstance(out_dims, (tuple, list)) else (out_dims,) * len(first)
         columns = zip(*rows, strict=True)
-        return type(first)(_stacked(list(column), dim) for column, dim in zip(columns, dims, strict=True))
+        return type(first)(_stacked(list(column), dim, name) for column, dim in zip(columns, dims, strict=True))
     if isinstance(first, dict):
-        return {key: _stacked([row[key] for row in rows], out_dims) for key in first}
+        return {key: _stacked([row[key] for row in rows], out_dims, name) for key in first}
     if out_dims is None:
         return first
     if not isinstance(first, Tensor):
         raise ValueError(
-            f"vmap: the function must only return Tensors, got type {type(first)}. Did you mean to set out_dims= to "
-            "None for output?"
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(first)}. Did you mean to set "
+            "out_dims= to None for output?"
         )
     with enable_grad() if any(row.requires_grad for row in rows) else no_grad():
         return stack(rows, out_dims)

@@ -257,7 +257,7 @@ def _positional(
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return bound.args
-    places = [entry.name for entry in signature.parameters.values() if entry.kind is not entry.KEYWORD_ONLY][1:]
+    places = [name for name, entry in signature.parameters.items() if entry.kind <= entry.POSITIONAL_OR_KEYWORD][1:]
     values = list(args)
     named = dict(kwargs)
     unknown = [name for name in named if name not in places]
@@ -294,6 +294,7 @@ def _wrap(ctx: BackwardCFunction, inputs: tuple[Any, ...], output: Any, recorded
     """Make the node the grad_fn of the tensors that forward returned, and save what it asked to have saved."""
     several = isinstance(output, tuple)
     raw = list(output) if several else [output]
+    list(map(bump, ctx._dirty))
     for dirty in ctx._dirty:
         if not any(value is dirty for value in raw):
             raise RuntimeError(NOT_RETURNED)
@@ -325,7 +326,6 @@ def _output(ctx: BackwardCFunction, value: Any, number: int, inputs: tuple[Any, 
     if not isinstance(value, Tensor):
         return value
     if any(value is dirty for dirty in ctx._dirty):
-        bump(value)
         if recorded:
             rebase(value, ctx, number)
         return value

@@ -119,7 +119,8 @@ class SavedPacked(Saved):
         given = self.unpack_hook(self.packed)
         if not isinstance(given, Tensor):
             raise TypeError(
-                f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(given)}"
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{type(given).__name__}"
             )
         result = given.detach()
         if self.number is not None:

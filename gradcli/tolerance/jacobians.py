@@ -74,11 +74,22 @@ def _analytical(problem: Problem, outputs: list[Any], number: int) -> list[Array
 
 
 def _mismatch(
-    problem: Problem, analytic: Any, numeric: Any, output: int, position: int, extra: str = ""
+    problem: Problem, analytic: Any, numeric: Any, output: int, position: int, further: str = ""
 ) -> GradcheckError:
     return problem.error(
-        f"{extra}Jacobian mismatch for output {output} with respect to input {position},\n"
-        f"numerical:{numeric}\nanalytical:{analytic}\n"
+        f"Jacobian mismatch for output {output} with respect to input {position},\n"
+        f"numerical:{numeric}\nanalytical:{analytic}\n{further}"
+    )
+
+
+def _in_full(problem: Problem, number: int, position: int, eps: float) -> str:
+    """The Jacobians of an output and an input whose projections differ, as the comparison of entries shows them."""
+    numeric = numerical(problem, eps)[position][number]
+    analytic = _analytical(problem, problem.outputs(), number)[position]
+    return (
+        "\nThese are products of the Jacobians with random vectors, which fast mode compares. The Jacobians, as slow "
+        f"mode computes them:\n\nNumerical:\n {_text(problem, numeric)}\nAnalytical:\n{_text(problem, analytic)}\n\n"
+        f"The max per-element difference (slow mode) is: {np.abs(numeric - analytic).max(initial=0.0)}.\n"
     )
 
 
@@ -167,7 +178,7 @@ def compare_projections(
             analytic = 0.0 if found is None else float((found.conj() * step).sum().real)
             sums = _allowance(seed, step)
             if not _close(analytic, numeric, rtol, atol * sums):
-                raise _mismatch(problem, analytic, numeric, shown, position, "")
+                raise _mismatch(problem, analytic, numeric, shown, position, _in_full(problem, number, position, eps))
     for number in tracked:
         pairs = zip(runs[0][number], runs[1][number], strict=True)
         known = [(one, two) for one, two in pairs if one is not None and two is not None]

@@ -108,7 +108,35 @@ def _own_gradient(ns):
     x.grad = x
 
 
+def _unpacked_to_a_number(ns):
+    with ns.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, lambda _: 3):
+        y = leaf(ns, [1.0, 2.0]).exp()
+    y.sum().backward()
+
+
+def _tangent_of_another_shape(ns):
+    forward_ad = importlib.import_module(f"{ns.__name__}.autograd.forward_ad")
+    with forward_ad.dual_level():
+        forward_ad.make_dual(ns.ones(3, 2), ns.ones(2))
+
+
+def _named_star(ns):
+    class First(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, *xs):
+            return xs[0] * 1
+
+    First.apply(xs=leaf(ns, [1.0, 2.0]))
+
+
 MISTAKES = {
+    "an unpack hook that gives a number": _unpacked_to_a_number,
+    "a tangent of another shape": _tangent_of_another_shape,
+    "a name for *xs": _named_star,
+    "vmap of a number": lambda ns: ns.func.vmap(lambda x: 3)(ns.ones(2, 2)),
+    "vmap of three lengths": lambda ns: ns.func.vmap(lambda x, y, z: x)(ns.ones(3), ns.ones(2), ns.ones(3)),
+    "eigh of a triangle that is none": lambda ns: ns.linalg.eigh(ns.ones(2, 2), UPLO="X"),
+    "eigvalsh of a triangle that is none": lambda ns: ns.linalg.eigvalsh(ns.ones(2, 2), UPLO="X"),
     "a result written": _written_after_exp,
     "a factor written": _factor_written,
     "a row written": _row_written,
@@ -145,7 +173,7 @@ MISTAKES = {
 
 
 def told(ns, mistake):
-    with pytest.raises((RuntimeError, TypeError)) as raised:
+    with pytest.raises((RuntimeError, TypeError, ValueError)) as raised:
         mistake(ns)
     return type(raised.value), str(raised.value).replace("gradcli.engine", "torch")
 

@@ -33,6 +33,16 @@ def test_right_and_wrong_are_told_apart(torch: Any, fast: bool) -> None:
     assert gradcheck(scaled(torch, 2.01), x, fast_mode=fast, atol=1.0)
 
 
+def test_a_mismatch_of_projections_shows_the_jacobians(torch: Any) -> None:
+    x = torch.tensor([0.5, -1.5], dtype=torch.float64, requires_grad=True)
+    with pytest.raises(GradcheckError) as raised:
+        gradcheck(scaled(torch, 2.5), (x,), fast_mode=True)
+    shown = " ".join(str(raised.value).split())
+    assert "Numerical: tensor([[ 1.0000, 0.0000], [ 0.0000, -3.0000]]" in shown
+    assert "Analytical: tensor([[ 1.2500, 0.0000], [ 0.0000, -3.7500]]" in shown.replace("-0.0000", "0.0000")
+    assert "The max per-element difference (slow mode) is: 0.75" in shown
+
+
 @pytest.mark.parametrize("fast", [False, True])
 def test_complex_gradients(torch: Any, fast: bool) -> None:
     z = torch.tensor([1 + 2j, -0.5 + 1j], dtype=torch.complex128, requires_grad=True)

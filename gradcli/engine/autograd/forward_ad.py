@@ -96,8 +96,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.dtype}")
     if tensor._data.shape != tangent._data.shape:
         raise RuntimeError(
-            f"Expected tangent to have the shape of its primal, {list(tensor._data.shape)}, but got "
-            f"{list(tangent._data.shape)}"
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(tensor._data.shape)} while the given forward gradient is of size "
+            f"{list(tangent._data.shape)}."
         )
     with enable_grad():
         dual = alias(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()

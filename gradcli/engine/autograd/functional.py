@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.engine.backward.api import grad
@@ -10,11 +10,67 @@ from gradcli.engine.creation import zeros_like
 from gradcli.engine.grad_mode import enable_grad
 from gradcli.engine.tensor import Tensor
 
+STRICT = "This is not allowed in strict mode."
+LINEAR = (
+    "While computing the hessian, found that the jacobian of the user-provided function with respect to input {} is "
+    f"independent of the input. {STRICT} You should ensure that your function is twice differentiable and that the "
+    "jacobian depends on the inputs (this would be violated by a linear function for example)."
+)
+UNUSED = f"The output of the user-provided function is independent of input {{}}. {STRICT}"
+UNTRACKED = (
+    "Output {} of the user-provided function does not require gradients. The outputs must be computed in a "
+    "differentiable manner from the input when running in strict mode."
+)
 
-def _tuple(value: Any, what: str) -> tuple[Tensor, ...]:
-    found = (value,) if isinstance(value, Tensor) else tuple(value)
-    if not all(isinstance(entry, Tensor) for entry in found):
-        raise TypeError(f"{what} must be a Tensor or a tuple of Tensors, got {type(value).__name__}")
+
+def _tuple(value: Any, what: str, who: str, source: str = "") -> tuple[Tensor, ...]:
+    """Return one tensor, or a tuple of them, as a tuple; TypeError for anything else, a list too."""
+    found = value if isinstance(value, tuple) else (value,)
+    start = f"The {what}{source} given to {who} must be either a Tensor or a tuple of Tensors but the "
+    for place, entry in enumerate(found):
+        if not isinstance(entry, Tensor):
+            which = f"value at index {place}" if isinstance(value, tuple) else f"given {what}{source}"
+            raise TypeError(f"{start}{which} has type {type(entry)}.")
+    return found
+
+
+def _outputs(value: Any, who: str, strict: bool) -> tuple[Tensor, ...]:
+    """The outputs of a user's function; in strict mode all must be tracked."""
+    found = _tuple(value, "outputs", who, " of the user-provided function")
+    untracked = [place for place, output in enumerate(found) if not output.requires_grad] if strict else []
+    if untracked:
+        raise RuntimeError(UNTRACKED.format(untracked[0]))
+    return found
+
+
+def _one_value(value: Any, who: str, strict: bool) -> Tensor:
+    """The one output, of one element, of a function whose second derivatives are taken."""
+    found = _outputs(value, who, strict)
+    if not isinstance(value, Tensor):
+        raise RuntimeError(f"The function given to {who} should return a single Tensor")
+    if value.numel() != 1:
+        raise RuntimeError(f"The Tensor returned by the function given to {who} should contain a single element")
+    return found[0].reshape(())
+
+
+def _vectors(v: Any, given: Any, fitting: tuple[Tensor, ...], who: str, what: str) -> tuple[Tensor | None, ...]:
+    """The vector that a derivative is multiplied by, as a tuple like the tensors that it fits."""
+    if v is None:
+        if len(fitting) != 1 or fitting[0].numel() != 1:
+            raise RuntimeError(f"The vector v can only be None if the {what} a single Tensor with a single element.")
+        return (None,)
+    found = _tuple(v, "v", who)
+    several = isinstance(given, tuple)
+    if len(found) != len(fitting):
+        raise RuntimeError(
+            f"v is a tuple of invalid length: should be {len(fitting)} but got {len(found)}."
+            if several
+            else "The given v should contain a single Tensor."
+        )
+    for place, (vector, tensor) in enumerate(zip(found, fitting, strict=True)):
+        if vector.size() != tensor.size():
+            where = f"Entry {place} in " if several else ""
+            raise RuntimeError(f"{where}v has invalid size: should be {tensor.size()} but got {vector.size()}.")
     return found
 
 
@@ -22,20 +78,12 @@ def _like(value: Any, results: tuple[Any, ...]) -> Any:
     return results[0] if isinstance(value, Tensor) else results
 
 
-def _call(func: Callable[..., Any], inputs: Any, create_graph: bool) -> tuple[tuple[Tensor, ...], Any]:
-    """Run the function on tracked copies of the inputs (on the inputs themselves, aliased, to record further)."""
-    given = _tuple(inputs, "inputs")
-    points = tuple(
+def _points(inputs: Any, who: str, create_graph: bool) -> tuple[Tensor, ...]:
+    """Tracked copies of the inputs (the inputs themselves, aliased, to record further)."""
+    return tuple(
         entry.view_as(entry) if create_graph and entry.requires_grad else entry.detach().requires_grad_()
-        for entry in given
+        for entry in _tuple(inputs, "inputs", who)
     )
-    return points, func(*points)
-
-
-def _require_vector(v: Any, given: Any, what: str) -> None:
-    """Raise RuntimeError where a vector is left out; only for a single element it may be."""
-    if v is None and not (isinstance(given, Tensor) and given.numel() == 1):
-        raise RuntimeError(f"The vector v can only be None if the {what} a single Tensor with a single element.")
 
 
 def _finished(value: Tensor, create_graph: bool) -> Tensor:
@@ -43,15 +91,21 @@ def _finished(value: Tensor, create_graph: bool) -> Tensor:
 
 
 def _grads(
-    output: Tensor, points: tuple[Tensor, ...], cotangent: Tensor | None, create_graph: bool, strict: bool
-) -> Any:
-    if not output.requires_grad:
-        if strict:
-            raise RuntimeError("The output of the user-provided function is independent of the inputs, in strict mode")
-        return tuple(zeros_like(point) for point in points)
-    found = grad(output, points, cotangent, retain_graph=True, create_graph=create_graph, allow_unused=True)
-    if strict and any(entry is None for entry in found):
-        raise RuntimeError("The user-provided function does not use one of its inputs, in strict mode")
+    outputs: Sequence[Tensor],
+    points: tuple[Tensor, ...],
+    cotangents: Sequence[Tensor | None],
+    create_graph: bool,
+    unused: str = "",
+) -> tuple[Tensor, ...]:
+    """Return the gradients of outputs; where there is none zeros, or RuntimeError if its text is given."""
+    pairs = [pair for pair in zip(outputs, cotangents, strict=True) if pair[0].requires_grad]
+    found: tuple[Any, ...] = (None,) * len(points)
+    if pairs:
+        roots, starts = zip(*pairs, strict=True)
+        found = grad(roots, points, starts, retain_graph=True, create_graph=create_graph, allow_unused=True)
+    missing = [place for place, entry in enumerate(found) if entry is None]
+    if unused and missing:
+        raise RuntimeError(unused.format(missing[0]))
     return tuple(zeros_like(p) if entry is None else entry for entry, p in zip(found, points, strict=True))
 
 
@@ -92,12 +146,16 @@ def jacobian(
         strategy: "reverse-mode" or "forward-mode"; has no effect on the result, which is the same.
     """
     _require_strategy(strategy, vectorize=vectorize, create_graph=create_graph)
+    points = _points(inputs, "jacobian", create_graph)
     with enable_grad():
-        points, outputs = _call(func, inputs, create_graph)
+        outputs = func(*points)
         blocks = []
-        for output in _tuple(outputs, "outputs"):
+        for number, output in enumerate(_outputs(outputs, "jacobian", strict)):
             flat = output.reshape(-1)
-            rows = [_grads(flat[i], points, None, create_graph, strict) for i in range(flat.numel())]
+            unused = f"Output {number} of the user-provided function is independent of input {{}}. {STRICT}"
+            rows = [
+                _grads([flat[i]], points, [None], create_graph, unused if strict else "") for i in range(flat.numel())
+            ]
             shape = list(output._data.shape)
             columns = [
                 point.stack([row[i] for row in rows]).reshape(shape + list(point._data.shape))
@@ -120,12 +178,15 @@ def hessian(
     """Return the second derivatives of a function with one output of one element; see `jacobian`."""
     _require_strategy(outer_jacobian_strategy, vectorize=vectorize, create_graph=create_graph)
 
+    _tuple(inputs, "inputs", "hessian")
+
     def gradient(*points: Tensor) -> Any:
         with enable_grad():
-            result = func(*points)
-            if not isinstance(result, Tensor) or result.numel() != 1:
-                raise RuntimeError("The function given to hessian should return a single value")
-            found = _grads(result.reshape(()), points, None, True, strict)
+            output = _one_value(func(*points), "hessian", strict)
+            found = _grads([output], points, [None], True)
+        untracked = [place for place, entry in enumerate(found) if not entry.requires_grad] if strict else []
+        if untracked:
+            raise RuntimeError(LINEAR.format(untracked[0]))
         return _like(inputs, found)
 
     return jacobian(gradient, inputs, create_graph=create_graph, strict=strict)
@@ -133,58 +194,56 @@ def hessian(
 
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """Return (outputs, v^T J): the value of a function and the product of a cotangent with its Jacobian."""
+    points = _points(inputs, "vjp", create_graph)
     with enable_grad():
-        points, outputs = _call(func, inputs, create_graph)
-        _require_vector(v, outputs, "user-provided function returns")
-        results = _tuple(outputs, "outputs")
-        cotangents = [None] * len(results) if v is None else list(_tuple(v, "v"))
-        tracked = [(result, c) for result, c in zip(results, cotangents, strict=True) if result.requires_grad]
-        if not tracked:
-            found: tuple[Any, ...] = tuple(zeros_like(point) for point in points)
-        else:
-            raw = grad(
-                [result for result, _ in tracked],
-                points,
-                [c for _, c in tracked],
-                create_graph=create_graph,
-                allow_unused=True,
-            )
-            if strict and any(entry is None for entry in raw):
-                raise RuntimeError("The user-provided function does not use one of its inputs, in strict mode")
-            found = tuple(zeros_like(p) if entry is None else entry for entry, p in zip(raw, points, strict=True))
+        outputs = func(*points)
+        results = _outputs(outputs, "vjp", strict)
+        cotangents = _vectors(v, outputs, results, "vjp", "user-provided function returns")
+        found = _grads(results, points, cotangents, create_graph, UNUSED if strict else "")
     values = tuple(_finished(result, create_graph) for result in results)
     return _like(outputs, values), _like(inputs, tuple(_finished(entry, create_graph) for entry in found))
 
 
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """Return (outputs, J v), by differentiating v^T J, which is linear in v."""
-    _require_vector(v, inputs, "input to the user-provided function is")
+    points = _points(inputs, "jvp", create_graph)
+    vectors = _vectors(v, inputs, points, "jvp", "input to the user-provided function is")
+    tangents = [zeros_like(p) + 1 if t is None else t.detach() for p, t in zip(points, vectors, strict=True)]
     with enable_grad():
-        points, outputs = _call(func, inputs, create_graph)
-        results = _tuple(outputs, "outputs")
-        tangents = _tuple(v, "v") if v is not None else tuple(zeros_like(point) + 1 for point in points)
-        products = []
-        for result in results:
-            dummy = zeros_like(result).requires_grad_()
-            pulled = _grads(result, points, dummy, True, strict)
-            total = sum(((p * t.detach()).sum() for p, t in zip(pulled, tangents, strict=True)), result.new_zeros(()))
-            products.append(_grads(total, (dummy,), None, create_graph, False)[0])
+        outputs = func(*points)
+        results = _outputs(outputs, "jvp", strict)
+        dummies = tuple(zeros_like(result).requires_grad_() for result in results)
+        pulled = _grads(results, points, dummies, True, UNUSED if strict else "")
+        total = sum(((p * t).sum() for p, t in zip(pulled, tangents, strict=True)), points[0].new_zeros(()))
+        products = _grads([total], dummies, [None], create_graph)
     values = tuple(_finished(result, create_graph) for result in results)
     return _like(outputs, values), _like(outputs, tuple(_finished(entry, create_graph) for entry in products))
 
 
+def _vector_hessian(
+    func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool, who: str
+) -> tuple[Tensor, Any]:
+    points = _points(inputs, who, create_graph)
+    vectors = _vectors(v, inputs, points, who, "input to the user-provided function is")
+    tangents = [zeros_like(p) + 1 if t is None else t.detach() for p, t in zip(points, vectors, strict=True)]
+    with enable_grad():
+        returned = func(*points)
+        output = _one_value(returned, who, strict)
+        gradient = _grads([output], points, [None], True, UNUSED if strict else "")
+        untracked = [place for place, entry in enumerate(gradient) if not entry.requires_grad] if strict else []
+        if untracked:
+            raise RuntimeError(LINEAR.format(untracked[0]))
+        total = sum(((g * t).sum() for g, t in zip(gradient, tangents, strict=True)), output.new_zeros(()))
+        unused = f"The jacobian of the user-provided function is independent of input {{}}. {STRICT}"
+        found = _grads([total], points, [None], create_graph, unused if strict else "")
+    return _finished(returned, create_graph), _like(inputs, tuple(_finished(entry, create_graph) for entry in found))
+
+
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """Return (value, v^T H) of a function with one output of one element."""
-    _require_vector(v, inputs, "input to the user-provided function is")
-    with enable_grad():
-        points, output = _call(func, inputs, create_graph)
-        gradient = _grads(output, points, None, True, strict)
-        vectors = _tuple(v, "v") if v is not None else tuple(zeros_like(point) + 1 for point in points)
-        total = sum(((g * t.detach()).sum() for g, t in zip(gradient, vectors, strict=True)), output.new_zeros(()))
-        found = _grads(total, points, None, create_graph, strict)
-    return _finished(output, create_graph), _like(inputs, tuple(_finished(entry, create_graph) for entry in found))
+    return _vector_hessian(func, inputs, v, create_graph, strict, "vhp")
 
 
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """Return (value, H v); the same as `vhp`, since a Hessian is symmetric."""
-    return vhp(func, inputs, v, create_graph, strict)
+    return _vector_hessian(func, inputs, v, create_graph, strict, "hvp")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,3 +46,14 @@ def factored(name: str, function: Callable[..., Any], *matrices: Array, square: 
         return function(*matrices)
     except np.linalg.LinAlgError as error:
         raise LinAlgError(f"linalg.{name}: {_REASONS.get(name, str(error))}") from None
+
+
+def of_hermitian(triangle: str) -> Callable[..., Any]:
+    """Return `numpy.linalg.eigh` that reads one triangle.
+
+    Raises:
+        RuntimeError: the triangle is neither "L" nor "U".
+    """
+    if triangle.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {triangle}")
+    return partial(np.linalg.eigh, UPLO=triangle.upper())

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.generic import product, transposed
 from gradcli.engine.ops.kernels import multiplied
-from gradcli.engine.ops.lapack import factored
+from gradcli.engine.ops.lapack import factored, of_hermitian
 from gradcli.engine.ops.operands import arrays, conj, require_one_dtype
 from gradcli.engine.ops.parts import diagonal
 from gradcli.engine.ops.shape import SqueezeBackward4, UnsafeViewBackward0, transpose
@@ -392,7 +392,7 @@ class Eigen(NamedTuple):
     eigenvectors: Tensor
 
 
-def eigh(input: Tensor) -> Eigen:
-    """Return eigenvalues and eigenvectors of Hermitian matrices [..., m, m]; only the lower triangle is read."""
-    values, vectors = factored("eigh", np.linalg.eigh, input._data)
+def eigh(input: Tensor, UPLO: str = "L") -> Eigen:
+    """Return eigenvalues and eigenvectors of Hermitian matrices [..., m, m], of which one triangle is read: L or U."""
+    values, vectors = factored("eigh", of_hermitian(UPLO), input._data)
     return Eigen(*record_many(LinalgEighBackward0, [values, vectors], (input,), keep=True))

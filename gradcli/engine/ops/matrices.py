@@ -69,7 +69,7 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Return the eigenvalues of Hermitian matrices, ascending; one triangle is read: "L" or "U"."""
-    return eigh(A if UPLO == "L" else adjoint(A)).eigenvalues
+    return eigh(A, UPLO).eigenvalues
 
 
 def matrix_rank(A: Tensor, *, tol: Any = None, hermitian: bool = False) -> Tensor:
