@@ -1,4 +1,4 @@
-"""Changes of an input for which a wrong gradient is right: those that keep a matrix symmetric, or a sum or norm."""
+"""Gradients for symmetric matrices, probabilities and unit vectors: for which changes of them one is right."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from gradcli.diagnosis.contrast import seen_error
 from gradcli.diagnosis.facts import ROUNDING
-from gradcli.diagnosis.suspect import Suspect
+from gradcli.diagnosis.suspect import Named, Suspect, each
 from gradcli.errors import OverrunError
+from gradcli.findings import FindingKind
 from gradcli.verdict import tells_apart
 
 _Array = NDArray[Any]
@@ -43,13 +44,69 @@ def right_changes(suspect: Suspect) -> str:
             if (is_own or _stays(gradients, within)) and suspect.facts.explains_within(
                 suspect.block, gradients, within, error
             ):
-                holds = _holds_close_by(suspect, number, within, error)
-                return f"; the returned gradient is right for {changes} alone" if holds else ""
+                if not _holds_close_by(suspect, number, within, error):
+                    return ""
+                return f"; the returned gradient is right for {changes} alone{_as_part(suspect, within, changes)}"
     return ""
 
 
-def _holds_close_by(suspect: Suspect, number: int, within: Callable[[_Array], _Array], error: float) -> bool:
-    """Whether kind `number` of changes is right close by too, at an input changed in this way."""
+def _as_part(suspect: Suspect, within: Callable[[_Array], _Array], changes: str) -> str:
+    """That the part of the gradient within symmetric changes is right for all changes, as a clause.
+
+    It is where forward depends on the symmetric part of its input alone.
+    """
+    if not changes.startswith("symmetric") or not suspect.proves(lambda s: each(s, within)):
+        return ""
+    return ", and its symmetric part (the mean of it and its transpose) is right for all"
+
+
+def times_on_or_off_diagonal(suspect: Suspect) -> Named | None:
+    """A gradient for a symmetric matrix that is twice, or half, the right one on the diagonal or off it.
+
+    It is compared for symmetric changes: where forward reads one triangle, the entries of its derivative say nothing.
+    """
+    block = suspect.facts.subject.domain.blocks[suspect.block]
+    gradients = [g for g in suspect.gradients if g is not None and g.shape == block.shape and g.dtype.kind == "f"]
+    argument = suspect.facts.subject.arguments[suspect.facts.subject.active[suspect.block]]
+    kinds = [] if block.complex or not block.shape else _kinds(argument.name, argument.value, argument.domain)
+    error = seen_error(suspect)
+    if error is None or len(gradients) < len(suspect.gradients) or not kinds or not kinds[0][0].startswith("symmetric"):
+        return None
+    _, within, is_own = kinds[0]
+    diagonal = np.broadcast_to(np.eye(block.shape[-1], dtype=bool), block.shape)
+    judge = suspect.facts.explains_within
+    if not is_own or not tells_apart(error, ROUNDING) or judge(suspect.block, gradients, within, error):
+        return None
+    for wrong, where in ((~diagonal, "off"), (diagonal, "on")):
+        for times in (2.0, 0.5):
+            change = partial(_divided, wrong=wrong, times=times)
+            right = judge(suspect.block, [change(g) for g in gradients], within, error)
+            if right and _holds_close_by(suspect, 0, within, error, change):
+                return (
+                    FindingKind.WRONG_ENTRIES,
+                    f"{suspect.name}: wrong only {where} the diagonal ({wrong.sum()} of {wrong.size} entries); there "
+                    f"the returned gradient is {times:g} times the right one; the others are right",
+                    {"predicate": f"{where} the diagonal", "wrong_total": int(wrong.sum()), "factor": f"{times:g}"},
+                )
+    return None
+
+
+def _divided(gradient: _Array, *, wrong: NDArray[np.bool_], times: float) -> _Array:
+    return np.where(wrong, gradient / times, gradient)
+
+
+def _unchanged(gradient: _Array) -> _Array:
+    return gradient
+
+
+def _holds_close_by(
+    suspect: Suspect,
+    number: int,
+    within: Callable[[_Array], _Array],
+    error: float,
+    change: Callable[[_Array], _Array] = _unchanged,
+) -> bool:
+    """Whether the gradient, changed, is right for kind `number` close by, at an input changed in this way."""
     subject, close_by = suspect.facts.subject, suspect.facts.elsewhere
     position = subject.active[suspect.block]
     own = subject.arguments[position]
@@ -59,7 +116,7 @@ def _holds_close_by(suspect: Suspect, number: int, within: Callable[[_Array], _A
     there = suspect.facts.at([moved if p == position else subject.arguments[p].value for p in subject.active])
     if there is None:
         return False
-    gradients = there.of(position)
+    gradients = [None if g is None or g.shape != own.value.shape else change(g) for g in there.of(position)]
     kinds = _kinds(own.name, moved, own.domain)
     return number < len(kinds) and there.explains_within(suspect.block, gradients, kinds[number][1], error)
 

@@ -18,6 +18,8 @@ from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
 
 _ROUNDING = 1e-13
+_PERMUTED = 2
+"""At so many inputs with permuted entries, backward has to use the same part of grad_output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +73,9 @@ def ignored_part(suspect: Suspect) -> Named | None:
     part = np.zeros(block.shape, dtype=np.bool_)
     part[tuple(slice(None) if i is None else i for i in index)] = True
     uses = partial(_uses_only, part=part.reshape(-1))
-    if part.all() or not suspect.shows(uses) or not _holds_for_other_indices(suspect, uses):
+    if part.all() or not suspect.shows(uses):
+        return None
+    if not (_holds_for_other_indices(suspect, uses) and _holds_rearranged(suspect, uses)):
         return None
     text = ", ".join(":" if i is None else str(i) for i in index)
     if suspect.shows(partial(_is_right_for, part=part.reshape(-1))):
@@ -108,6 +112,19 @@ def _holds_for_other_indices(suspect: Suspect, form: Callable[[Suspect, Table], 
     there = suspect.at(suspect.facts.at([subject.arguments[p].value for p in subject.active], given))
     table = None if there is None else there.table
     return there is None or table is None or form(there, table)
+
+
+def _holds_rearranged(suspect: Suspect, form: Callable[[Suspect, Table], bool]) -> bool:
+    """Whether the Jacobian has a form with the entries of the inputs permuted too, as far as that can be decided.
+
+    A mask of values may leave a single output, whose place then changes with the values.
+    """
+    for number in range(_PERMUTED):
+        there = suspect.at(suspect.facts.rearranged(number))
+        table = None if there is None else there.table
+        if there is not None and table is not None and not form(there, table):
+            return False
+    return True
 
 
 def _index_used(table: Table, shape: tuple[int, ...]) -> list[int | None]:
@@ -177,9 +194,13 @@ def mixed_up(suspect: Suspect) -> Named | None:
     for order in _orders(suspect):
         if suspect.proves(partial(_taken, order=order)):
             return order.kind, f"{suspect.name}: the returned gradient would be right if {order.text}", {}
-    even = averaged(suspect)
-    if even is not None or not right_for_row(suspect, 0):
-        return even
+    return averaged(suspect)
+
+
+def right_for_ones(suspect: Suspect) -> Named | None:
+    """Right if all entries of grad_output are 1, and wrong otherwise for a reason that is not known."""
+    if suspect.facts.subject.codomain.size < 2 or not right_for_row(suspect, 0):
+        return None
     return (
         FindingKind.WRONG_GRADIENT,
         f"{suspect.name}: the returned gradient is right when grad_output is all ones, and wrong{error_size(suspect)} "

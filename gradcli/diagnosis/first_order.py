@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from gradcli.diagnosis import cotangents, reductions, whole
 from gradcli.diagnosis.code.traced import first_rounding
-from gradcli.diagnosis.constrained import right_changes
+from gradcli.diagnosis.constrained import right_changes, times_on_or_off_diagonal
 from gradcli.diagnosis.entries import outputs_of, worst_entries
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.regions import naming as regions
@@ -111,7 +111,9 @@ _RULES: tuple[Callable[[Suspect], Named | None], ...] = (
     cotangents.ignored_output,
     cotangents.ignored_part,
     cotangents.mixed_up,
+    times_on_or_off_diagonal,
     regions.by_rule,
+    cotangents.right_for_ones,
     explained_by_slip,
     regions.some_entries,
     missing_term,

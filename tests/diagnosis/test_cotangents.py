@@ -1,5 +1,6 @@
 """What backward does with grad_output is told where it is proven: a part of it, its sum, another order of it."""
 
+import numpy as np
 import pytest
 
 from gradcli.findings import FindingKind as K
@@ -73,3 +74,25 @@ def test_other_mistakes_are_not_said_to_ignore_grad_output(name):
     made, shapes, kind = OTHERWISE[name]
     (finding,) = found(made, *shapes)
     assert finding.kind is kind, finding.message
+
+
+def thresholded(mask, sign):
+    """Soft thresholding; `mask` says where the gradient flows, `sign` what that of the threshold is multiplied by."""
+
+    def backward(g, x, limit, y):
+        on = mask(x, limit).to(x.dtype)
+        return g * on, (-g * sign(x) * on).sum()
+
+    return function(lambda x, limit: x.sign() * (x.abs() - limit).clamp(min=0), backward)
+
+
+def test_a_mask_that_leaves_one_entry_is_not_taken_for_a_missing_sum():
+    x = np.array([[-1.5, 2.0, -0.9], [-1.1, -2.4, 0.1]])
+    limit = np.array(0.5)
+    assert found(thresholded(lambda x, limit: x.abs() > limit, lambda x: x.sign()), x, limit) == ()
+    findings = found(thresholded(lambda x, limit: x > limit, lambda x: 1), x, limit)
+    assert [finding.input for finding in findings] == ["arg0", "arg1"]
+    assert all(finding.kind is not K.MISSING_REDUCTION for finding in findings)
+    lost = thresholded(lambda x, limit: x.abs() > limit, lambda x: x.sign() * ns.tensor([[0.0, 1, 0], [0, 0, 0]]))
+    (finding,) = found(lost, x, limit)
+    assert finding.kind is K.MISSING_REDUCTION

@@ -3,7 +3,8 @@
 import pytest
 
 import gradcli
-from gradcli.engine import autograd
+from gradcli.engine import autograd, linalg
+from gradcli.findings import FindingKind
 from gradcli.verdict import Verdict
 
 
@@ -35,6 +36,64 @@ def test_a_wrong_gradient_of_one_triangle_is_compared_by_its_symmetric_part(chan
     (finding,) = case.findings
     assert finding.entries
     assert all(abs(e.analytic - e.numeric) > 3 * e.bound for e in finding.entries)
+
+
+def of_eigenvalues(change):
+    class Eigenvalues(autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            values, vectors = linalg.eigh(a)
+            ctx.save_for_backward(vectors)
+            return values
+
+        @staticmethod
+        def backward(ctx, g):
+            (vectors,) = ctx.saved_tensors
+            return change((vectors * g) @ vectors.mT)
+
+    return gradcli.check(Eigenvalues, {"a": {"shape": [3, 3], "domain": "spd"}}, order=1, samples=1).cases[0]
+
+
+def on_diagonal(matrix):
+    return matrix.diagonal().diag()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda g: 2 * g - on_diagonal(g), "off the diagonal (6 of 9 entries); there the returned gradient is 2 times"),
+        (lambda g: g / 2 + on_diagonal(g) / 2, "off the diagonal (6 of 9 entries); there the returned gradient is 0.5"),
+        (lambda g: g + on_diagonal(g), "on the diagonal (3 of 9 entries); there the returned gradient is 2 times"),
+    ],
+)
+def test_entries_of_a_symmetric_gradient_that_are_counted_twice_are_told(change, says):
+    assert of_eigenvalues(lambda g: g).verdict is Verdict.PASSED
+    (finding,) = of_eigenvalues(change).findings
+    assert finding.kind is FindingKind.WRONG_ENTRIES
+    assert says in finding.message
+
+
+@pytest.mark.parametrize("change", [lambda g: 1.01 * g, lambda g: g + 0.5 * (g @ g)])
+def test_other_mistakes_are_not_said_to_be_on_or_off_the_diagonal(change):
+    (finding,) = of_eigenvalues(change).findings
+    assert "diagonal" not in finding.message
+
+
+def test_a_gradient_whose_symmetric_part_is_right_is_told():
+    class Quadratic(autograd.Function):
+        @staticmethod
+        def forward(ctx, a, x):
+            ctx.save_for_backward(a, x)
+            return (a + a.mT) / 2 @ x
+
+        @staticmethod
+        def backward(ctx, g):
+            a, x = ctx.saved_tensors
+            return g[:, None] * x[None, :], (a + a.mT) / 2 @ g
+
+    inputs = {"a": {"shape": [3, 3], "domain": "spd"}, "x": {"shape": [3]}}
+    (finding,) = gradcli.check(Quadratic, inputs, order=1, samples=1).cases[0].findings
+    assert finding.message.endswith("and its symmetric part (the mean of it and its transpose) is right for all")
 
 
 def test_a_missing_gradient_is_shown_where_it_is_not_zero():
