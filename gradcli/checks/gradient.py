@@ -133,6 +133,7 @@ class HigherOrderCheck(Check):
             f"backward raises when it is differentiated{place}: {type(cause).__name__}: {text[0]}",
             order=order,
             hint="mark backward with once_differentiable if higher orders are not meant to work",
+            raised=error,
         )
 
 

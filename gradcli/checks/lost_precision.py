@@ -5,6 +5,7 @@ and rightly so only if it is zero. A gradient whose factors were rounded to floa
 53 bits, but an error of about 2^-24, and it stays the same when its input takes a step too small for float32.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.backends.tensor.framework import unit_roundoff
 from gradcli.checks.base import FIRST_ORDER_ERRORS, Situation
 from gradcli.errors import UserCodeError
 from gradcli.numerics.maps.vector_map import VectorMap
@@ -32,8 +34,11 @@ _SAMPLED = 1_000
 """About so many of the entries are looked at first: one without spare bits settles the question."""
 
 
-def in_few_bits(situation: Situation) -> Iterator[tuple[int, str]]:
-    """The places of active inputs whose gradient has lost bits that forward keeps, each with a clause that says why."""
+def in_few_bits(situation: Situation) -> Iterator[tuple[int, str, int]]:
+    """The places of active inputs whose gradient has lost bits that forward keeps.
+
+    Each comes with a clause that says why, and the number of decimal digits that are lost.
+    """
     subject = situation.subject
     if subject.low_dtypes or not (subject.output_numbers and subject.domain.size and subject.codomain.size):
         return
@@ -45,7 +50,9 @@ def in_few_bits(situation: Situation) -> Iterator[tuple[int, str]]:
         if _is_fine(situation, place):
             low = "backward returns its gradient in " + str(dtype)
             found[place] = low if dtype in _LOW else "every entry of its gradient is exactly a float32 value"
-    yield from sorted(found.items())
+    for place, why in sorted(found.items()):
+        dtype = next((each for each in _LOW if why.endswith(each)), "float32")
+        yield place, why, round(math.log10(unit_roundoff(dtype) / unit_roundoff("float64")))
 
 
 def _is_off(situation: Situation, place: int, dtype: str | None) -> bool:

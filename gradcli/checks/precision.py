@@ -75,12 +75,12 @@ class PrecisionCheck(Check):
 
     def _of_64_bits(self, situation: Situation) -> Iterator[Evidence]:
         """A failure for each gradient of a 64-bit input that is accurate only to float32."""
-        for place, what in in_few_bits(situation):
+        for place, what, lost in in_few_bits(situation):
             name = situation.input_name(situation.subject.active[place])
             yield self.failed(
                 FindingKind.LOW_PRECISION,
                 f"{name} is {situation.subject.arguments[situation.subject.active[place]].dtype_name}, but {what}: "
-                "about 9 of 16 digits are lost without a warning",
+                f"about {lost} of 16 digits are lost without a warning",
                 input=name,
             )
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.facts import Facts
+from gradcli.diagnosis.table import Gradient
 from gradcli.numerics.maps.space import Space
 from gradcli.results import Entry, Mismatch
 
@@ -129,7 +130,7 @@ def _entries_for(
 ) -> tuple[Entry, ...]:
     """The worst entries for one of the cotangents; with `is_folded`, of the symmetric parts of the gradients."""
     position = facts.subject.active[place]
-    returned = facts.of(position)[row]
+    returned = _as_summed(facts.of(position)[row], shape)
     same_shape = returned is not None and returned.shape == shape
     if is_folded and same_shape and returned is not None:
         returned = _mean_of_both(returned)
@@ -150,6 +151,12 @@ def _entries_for(
         other = None if same_shape or returned is None else returned.shape
         entries.append(Entry(index=index, analytic=analytic, numeric=numeric, bound=bound, returned_shape=other))
     return tuple(entries)
+
+
+def _as_summed(returned: Gradient, shape: tuple[int, ...]) -> Gradient:
+    """A gradient without leading axes of length 1, which the framework sums over; others as they are."""
+    extra = 0 if returned is None else returned.ndim - len(shape)
+    return returned.reshape(shape) if returned is not None and returned.shape == (1,) * extra + shape else returned
 
 
 def _measured(facts: Facts, place: int, mismatch: Mismatch | None, column: int, row: int) -> tuple[float, float]:

@@ -25,6 +25,8 @@ _LEAVING = {
     "item": "takes a Python number with item()",
     "tolist": "goes through Python lists",
 }
+_CREATE_GRAPH = 4
+"""The place of create_graph among the arguments of autograd.grad."""
 
 
 def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
@@ -160,13 +162,29 @@ def _storing_line(subject: Subject, attribute: str) -> Location | None:
 
 
 def _leaving_calls(subject: Subject) -> Iterator[tuple[str, Location]]:
+    """What in backward leaves the graph, with its line; passes inside of it that are not recorded come first."""
     found = function_tree(subject.info.backward)
     if found is None:
         return
-    for node in ast.walk(found.tree):
+    for does, line in [*_unrecorded_passes(found.tree), *_detached(found.tree)]:
+        place = Location(file=found.file, line=found.first_line + line - 1)
+        yield f"backward {does} at line {place.line}", place
+
+
+def _unrecorded_passes(tree: ast.FunctionDef) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "grad":
+            continue
+        options = {each.arg: each.value for each in node.keywords}
+        recorded = options.get("create_graph")
+        positional = len(node.args) > _CREATE_GRAPH or None in options
+        if (isinstance(recorded, ast.Constant) and not recorded.value) or (recorded is None and not positional):
+            yield "calls autograd.grad without create_graph=True", node.lineno
+
+
+def _detached(tree: ast.FunctionDef) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in _LEAVING:
-            line = found.first_line + node.lineno - 1
-            yield f"backward {_LEAVING[node.attr]} at line {line}", Location(file=found.file, line=line)
+            yield _LEAVING[node.attr], node.lineno
         elif isinstance(node, ast.Attribute | ast.Name) and getattr(node, "attr", getattr(node, "id", "")) == "no_grad":
-            line = found.first_line + node.lineno - 1
-            yield f"backward switches gradients off at line {line}", Location(file=found.file, line=line)
+            yield "switches gradients off", node.lineno

@@ -55,3 +55,11 @@ def test_entries_that_were_measured_are_listed_first(lost, monkeypatch):
     assert any(known)
     assert known == sorted(known, reverse=True)
     assert all(known) or lost == "some"
+
+
+def test_the_number_of_a_gradient_with_an_axis_too_many_is_shown():
+    swish = function(lambda x, b: x * (b * x).sigmoid(), lambda g, x, b, y: (g, (2 * g * x).sum().reshape(1)))
+    shown = {finding.input: finding.entries for finding in found(swish, (3, 4), ())}
+    (entry,) = shown["arg1"]
+    assert entry.returned_shape is None
+    assert isinstance(entry.analytic, float)

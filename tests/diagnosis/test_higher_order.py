@@ -85,3 +85,46 @@ def test_a_first_derivative_that_is_right_is_called_so() -> None:
     x = engine.tensor([0.5, -1.5, 2.0], dtype=engine.float64, requires_grad=True)
     (finding,) = gradcli.check(Cube, (x,)).cases[0].findings
     assert finding.message.startswith("the first derivative is right, but")
+
+
+RECOMPUTED = """
+import {framework} as torch
+from {framework}.autograd import Function
+
+class Recomputed(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            inner = {inner}
+            (gradient,) = torch.autograd.grad(inner.exp(), inner, g{options})
+        return gradient
+"""
+CUT = "calls autograd.grad without create_graph=True at line 16"
+
+
+@pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
+@pytest.mark.parametrize(
+    ("inner", "options", "says"),
+    [
+        ("x.detach().requires_grad_()", "", CUT),
+        ("x * 1", "", CUT),
+        ("x.detach().requires_grad_()", ", create_graph=True", "backward detaches at line 15"),
+        ("x * 1", ", create_graph=True", None),
+    ],
+)
+def test_a_pass_inside_of_backward_that_is_not_recorded_is_named(
+    framework: str, inner: str, options: str, says: str | None, tmp_path: Path
+) -> None:
+    pytest.importorskip(framework)
+    file = tmp_path / "recomputed.py"
+    text = RECOMPUTED.replace("{framework}", framework).replace("{inner}", inner).replace("{options}", options)
+    file.write_text(text)
+    case = gradcli.check(f"{file}:Recomputed", {"x": {"shape": [3]}}, order=2).cases[0]
+    assert case.verdict.value == ("passed" if says is None else "failed"), case
+    assert says is None or any(says in finding.message for finding in case.findings), case.findings

@@ -92,6 +92,7 @@ def test_what_holds_for_several_inputs_is_said_once_with_their_names() -> None:
         "b is empty",
         "raised to float64",
     )
+    assert telling_notes([replace(x, input="a", note="accepted")]) == ("a: accepted",)
 
 
 def test_a_not_a_number_is_the_worst_error() -> None:

@@ -39,7 +39,7 @@ _ACCURACY = re.compile(rf"(?:.*_)?(?:{_TOLERANCES}|{_COUNTS})(?:_.*|\d+)?")
 _IGNORED = re.compile(r"ignored?(?:_(?:index|idx|label|id|class|value))?")
 """Names of numbers that mark the entries of an index input which count for nothing, as ignore_index does."""
 _LARGER, _SMALLER = 1.5625, 0.75
-"""Exact in binary, no powers of two, and within half to twice, so that a tolerance stays as tight as it was meant."""
+"""No powers of two, and within half to twice, so that a tolerance stays as tight as it was meant."""
 _NEUTRAL = (0, 1, -1)
 _CLOSE = 5e-3
 """Relative. If an iteration converges cubically to 1e-7, the step before was off by the cube root of that, 5e-3."""
@@ -126,8 +126,13 @@ def other_values(value: float) -> tuple[Any, ...]:
         return {0: (3, 2), 1: (2, 3), -1: (-2,)}.get(value) or (value + 1, value - 1)
     if value == 0:
         return (0.375, 2.5)
-    scaled = (value * _SMALLER, value * _LARGER)  # a shorter time or step makes a discretisation more accurate
+    scaled = (in_few_digits(value * _SMALLER), in_few_digits(value * _LARGER))  # a shorter step is more accurate
     return tuple(v for v in scaled if math.isfinite(v) and v != value and v not in _NEUTRAL)
+
+
+def in_few_digits(value: float) -> float:
+    """The number with six digits, to be read and typed: 0.75 times 0.07 is 0.052500000000000005."""
+    return float(f"{value:.6g}")
 
 
 def _if_an_axis(argument: Argument, arguments: Sequence[Argument]) -> tuple[int, ...]:

@@ -36,7 +36,8 @@ class Ancestry:
     def source_of(self, value: ast.expr) -> ast.stmt | None:
         """The last statement that calculated the one value which an expression passes on; None if it calculates itself.
 
-        A factor that backward is given, such as grad_output, does not count.
+        A factor that backward is given, such as grad_output, does not count. A sum of terms that a loop collects passes
+        the terms on; and what another backward returned is right where this one calculates further with it.
         """
         found: ast.stmt | None = None
         for _ in self._made:
@@ -44,8 +45,11 @@ class Ancestry:
             own = [(node, held) for node, bound, held in self._made if held is not None and bound & names]
             if len(names) != 1 or not own:
                 break
-            found, value = max(own, key=lambda each: each[0].lineno)
-            if isinstance(found, ast.AugAssign):
+            last, held = max(own, key=lambda each: each[0].lineno)
+            if _is_delegated(held) and not isinstance(value, ast.Name):
+                break
+            found, value = last, _added(last, held) or held
+            if isinstance(found, ast.AugAssign) and value is held:
                 break
         return found
 
@@ -76,6 +80,24 @@ def _is_own(node: ast.stmt, value: ast.expr) -> bool:
         isinstance(node, ast.AugAssign) or not isinstance(node, ast.Assign) or isinstance(node.targets[0], ast.Name)
     )
     return _calculates(value) or (single and isinstance(value, ast.Name))
+
+
+def _is_delegated(value: ast.expr) -> bool:
+    """Whether a value is what another backward returns."""
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "backward"
+
+
+def _added(statement: ast.stmt, value: ast.expr) -> ast.expr | None:
+    """The term t of `s = s + t` or `s += t`, a name; None for other statements."""
+    if isinstance(statement, ast.AugAssign):
+        return value if isinstance(statement.op, ast.Add) and isinstance(value, ast.Name) else None
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return None
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
+        return None
+    sides = [side for side in (value.left, value.right) if isinstance(side, ast.Name)]
+    terms = [side for side in sides if side.id != statement.targets[0].id]
+    return terms[0] if len(sides) == 2 and len(terms) == 1 else None
 
 
 def _passes_on(value: ast.expr) -> bool:

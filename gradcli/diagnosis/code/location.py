@@ -12,7 +12,7 @@ from gradcli.backends.attribution import is_users_file
 from gradcli.backends.base import Subject
 from gradcli.diagnosis.code.ancestry import Ancestry
 from gradcli.diagnosis.code.source import FunctionSource, function_tree
-from gradcli.diagnosis.code.traced import first_rounding, last_written, traced
+from gradcli.diagnosis.code.traced import first_rounded, first_rounding, last_written, traced
 from gradcli.diagnosis.code.watch import watched_write
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
@@ -155,8 +155,15 @@ def _last_statement(source: FunctionSource, executed: set[int]) -> int:
 def _filled_line(
     finding: Finding, subject: Subject, source: FunctionSource, slot: int, executed: set[int]
 ) -> int | None:
-    """The line that wrote the wrong entries, if the result is a name and filled in pieces; else the one returned."""
+    """The line that wrote the wrong entries, if the result is a name and filled in pieces; else the one returned.
+
+    For a gradient of too few digits the line that made the array it is written into, which has these few digits.
+    """
     value = _returned_value(source, slot, executed)
+    if isinstance(value, ast.Name) and finding.kind is FindingKind.LOW_PRECISION:
+        made_at = first_rounded(subject, value.id)
+        if made_at is not None:
+            return made_at - source.first_line + 1
     position = next((i for i, a in enumerate(subject.arguments) if a.name == finding.input), None)
     if isinstance(value, ast.Name) and position is not None and not subject.info.inner:
         shape = tuple(np.shape(subject.arguments[position].value))
@@ -188,9 +195,31 @@ def _returned_value(source: FunctionSource, slot: int, executed: set[int]) -> as
     statement = _last_return(source, executed)
     value = None if statement is None else statement.value
     if isinstance(value, ast.Tuple):
-        starred = any(isinstance(e, ast.Starred) for e in value.elts)
-        return None if slot >= len(value.elts) or starred else value.elts[slot]
+        starred = next((place for place, e in enumerate(value.elts) if isinstance(e, ast.Starred)), len(value.elts))
+        return value.elts[slot] if slot < starred else None
     return value
+
+
+def _starred_line(source: FunctionSource, slot: int, executed: set[int]) -> int | None:
+    """The line of the last assignment that ran to the entry of a list that is returned last, as *gradients."""
+    statement = _last_return(source, executed)
+    value = None if statement is None else statement.value
+    if not isinstance(value, ast.Tuple) or slot < len(value.elts) - 1 or not isinstance(value.elts[-1], ast.Starred):
+        return None
+    if any(isinstance(e, ast.Starred) for e in value.elts[:-1]) or not isinstance(value.elts[-1].value, ast.Name):
+        return None
+    number, name = slot - len(value.elts) + 1, value.elts[-1].value.id
+    made = [n for n in _assignments(source.tree, name) if _ran(n, executed) and _may_write(n, name, number)]
+    return max((n.lineno for n in made), default=None)
+
+
+def _may_write(node: ast.stmt, name: str, number: int) -> bool:
+    """Whether an assignment to a list, or to an entry of it, may write the entry of this number."""
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    for target in targets:
+        if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+            return target.slice.value == number or _root_name(target) != name
+    return True
 
 
 def _returned_line(source: FunctionSource, slot: int, executed: set[int]) -> int | None:
@@ -200,7 +229,7 @@ def _returned_line(source: FunctionSource, slot: int, executed: set[int]) -> int
         return None
     value = _returned_value(source, slot, executed)
     if value is None:
-        return statement.lineno
+        return _starred_line(source, slot, executed) or statement.lineno
     made = Ancestry(source.tree, executed).source_of(value)
     if made is not None or not isinstance(value, ast.Name):
         return value.lineno if made is None else made.lineno

@@ -132,6 +132,30 @@ def array_of(tensor: Any) -> NDArray[Any] | None:
     return found if isinstance(found, np.ndarray) else None
 
 
+def first_rounded(subject: Subject, name: str) -> int | None:
+    """The line of backward after which a local array has fewer than 64 bits; None if it never has."""
+    code = getattr(subject.info.backward, "__code__", None)
+    found: list[int] = []
+    previous: int | None = None
+
+    def follow(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal previous
+        if frame.f_code is not code:
+            return None
+        if previous is not None and not found and _has_few_digits(frame.f_locals.get(name)):
+            found.append(previous)
+        previous = frame.f_lineno if event == "line" else previous
+        return follow
+
+    traced(subject, follow)
+    return found[0] if found else None
+
+
+def _has_few_digits(value: Any) -> bool:
+    """Whether an array or a tensor has real or complex numbers of fewer digits than float64."""
+    return bool(_ROUNDS.search(str(getattr(value, "dtype", ""))))
+
+
 def first_rounding(subject: Subject) -> Location | None:
     """The first line of the user's that ran in backward, or in a function that it calls, and names a low precision."""
     code = getattr(subject.info.backward, "__code__", None)

@@ -78,7 +78,7 @@ def telling_notes(evidence: Sequence[Evidence]) -> tuple[str, ...]:
     about: dict[str, dict[str, None]] = {}
     for each in telling:
         names = about.setdefault(str(each.note), {})
-        if each.input is not None and not str(each.note).startswith(each.input):
+        if each.input is not None and not re.match(rf"{re.escape(each.input)}(?!\w)", str(each.note)):
             names[each.input] = None
     return tuple(f"{', '.join(names)}: {note}" if names else note for note, names in about.items())
 

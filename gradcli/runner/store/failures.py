@@ -223,5 +223,5 @@ def _text(what: str, value: object) -> str:
     try:
         ast.literal_eval(text)
     except (ValueError, SyntaxError) as error:
-        raise ValueError(f"{what} cannot be written as a Python literal: {text:.60}") from error
+        raise ValueError(f"{what} cannot be written as a Python literal: {' '.join(text.split()):.60}") from error
     return text

@@ -115,6 +115,85 @@ TALL = """class Tall(Function):
         out[x.shape[1]:] *= {factor}
         return out
 """
+COLLECTED = """class Collected(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x + x**2 / 2 + x**3 / 3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        power = x
+        total = 1 + x
+        for k in range(1):
+            power = power * x * 1.5  # here
+            total = total + power
+        return g * total
+"""
+STARRED = """class Starred(Function):
+    @staticmethod
+    def forward(ctx, x, *weights):
+        ctx.save_for_backward(x, *weights)
+        return x * weights[0] * weights[1]
+
+    @staticmethod
+    def backward(ctx, g):
+        x, v, w = ctx.saved_tensors
+        gradients = [g * x * w, g * x * v]
+        gradients[0] = 1.5 * gradients[0]  # here
+        gradients[1] = 1.0 * gradients[1]
+        return (g * v * w, *gradients)
+
+    @staticmethod
+    def sample_inputs():
+        return tuple(torch.rand(3, dtype=torch.float64, requires_grad=True) for _ in range(3))
+"""
+DELEGATED = """class Square(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g * w, g * x
+
+
+class Delegated(Square):
+    @staticmethod
+    def backward(ctx, g):
+        a, b = Square.backward(ctx, g)
+        return a, b * g.abs()  # here
+"""
+LOWERED = """class Lowered(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        out = torch.zeros(x.shape)  # here
+        for row in range(x.shape[0]):
+            out[row] = 2 * g[row] * x[row]
+        return out
+"""
+GUARDED = """class Guarded(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            raise NotImplementedError("not differentiable")  # here
+        return 2 * g * x
+"""
 CASES = (
     (SHIFT, "Shift", K.MUTATES_INPUT, "4x3"),
     (KEPT, "Kept", K.SECOND_BACKWARD_FAILS, "3x4"),
@@ -122,6 +201,7 @@ CASES = (
     (ADDED, "Added", None, "5x3"),
     (HELPER, "Helper", K.LOW_PRECISION, "3x4"),
     (UNRETURNED, "Unreturned", K.MISSING_GRADIENT, "3x4"),
+    (LOWERED, "Lowered", K.LOW_PRECISION, "3x4"),
 )
 
 
@@ -154,3 +234,24 @@ def test_entries_that_only_a_larger_input_has(tmp_path, framework, factor, verdi
     for finding in case.findings:
         assert "of shape" in finding.message
         assert finding.location is not None
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize(
+    ("source", "name", "inputs", "order"),
+    [
+        (COLLECTED, "Collected", {"x": {"shape": [3]}}, 1),
+        (STARRED, "Starred", None, 1),
+        (DELEGATED, "Delegated", {"x": {"shape": [3]}, "w": {"shape": [3]}}, 1),
+        (GUARDED, "Guarded", {"x": {"shape": [3]}}, 2),
+    ],
+    ids=["Collected", "Starred", "Delegated", "Guarded"],
+)
+def test_the_line_is_that_of_the_mistake(tmp_path, framework, source, name, inputs, order):
+    pytest.importorskip(framework)
+    text = (HEADER + source).replace("{framework}", framework)
+    file = tmp_path / f"mistakes_{name.lower()}_{framework[-5:]}.py"
+    file.write_text(text)
+    case = gradcli.check(f"{file}:{name}", inputs, order=order, samples=1).cases[0]
+    line = next(n for n, line in enumerate(text.splitlines(), 1) if line.endswith("# here"))
+    assert {f.location.line for f in case.findings if f.location is not None} == {line}, case.findings
