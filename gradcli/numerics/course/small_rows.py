@@ -29,8 +29,7 @@ from gradcli.numerics.regularity.gradient_noise import nudged
 from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.regularity.stored_format import format_at
 from gradcli.numerics.sampling.directions import TRIES, Focus, random_direction, within
-from gradcli.numerics.screen.small_entries import TAILED, UNBALANCED, are_alike
-from gradcli.numerics.screen.survey import DROWNED, NEARER
+from gradcli.numerics.screen.small_entries import DROWNED, NEARER, TAILED, UNBALANCED, are_alike
 
 APART = (
     "the derivatives of these output entries are far smaller than those of the others, so each error is given "

@@ -68,9 +68,15 @@ def differing_outputs(site: Site, inside: slice, outside: slice, most: int, trie
 
 
 def _of_group(site: Site, outside: slice, start: int, stop: int) -> Vector:
-    """A random cotangent of some consecutive outputs of a block, zero for all others."""
-    cotangent = np.zeros(site.map.codomain.size)
-    cotangent[outside.start + start : outside.start + stop] = random_direction(site.rng, np.ones(stop - start))
+    """A random cotangent of some consecutive outputs of a block, zero for all others.
+
+    The outputs are weighted as in the claim, so that those of small slope count where the claim makes them count.
+    """
+    cotangent, group = np.zeros(site.map.codomain.size), slice(outside.start + start, outside.start + stop)
+    weights = np.ones(stop - start)
+    if site.claim.cotangents is not None:
+        weights = np.abs(site.claim.cotangents[:, group]).max(axis=0)
+    cotangent[group] = random_direction(site.rng, weights)
     return cotangent
 
 

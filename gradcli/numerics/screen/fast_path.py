@@ -219,6 +219,7 @@ def _is_met(begun: Beginning, outputs: Vector, typical: float, scale: float) -> 
     if not (error <= part * scale and abs(bend) * (0.5 / step) <= straight):
         return False
     if not watched:
-        return True
+        moved = right - left
+        return outputs.size == 1 or are_alike(moved[moved != 0])  # a rectifier has many zeros
     moved, bent = changes(right, left, outputs)
     return bool(bent.max() * (0.5 / step) <= straight) and are_alike(moved)

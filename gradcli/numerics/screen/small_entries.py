@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -19,8 +20,10 @@ from gradcli.numerics.reference.arbitration import Ruling, settle
 from gradcli.numerics.reference.discrepancy import Discrepancy, compare_all, tail
 from gradcli.numerics.regularity.gradient_noise import jitter
 from gradcli.numerics.regularity.iteration import iterates
-from gradcli.numerics.sampling.directions import random_direction
+from gradcli.numerics.sampling.directions import random_direction, through
+from gradcli.numerics.sampling.line import point_along
 from gradcli.numerics.screen.pair_result import PairResult
+from gradcli.numerics.screen.single_pair import NEAREST
 
 TAILED = "the largest entries are right; only far smaller entries are wrong, by more than 0.1 % of their own value"
 UNBALANCED = 1e4
@@ -29,8 +32,13 @@ an error of a thousandth in the smallest is at least 1e-7 of the largest, the si
 BY_CHANCE, AT_MOST = 1e-3, 1e-2
 """Slopes along a random direction may be small because terms cancel. Up to a thousandth of the slopes may be this small
 by chance; up to a hundredth, if most slopes are far below the largest."""
-HEAVIEST = 1e15
-"""No output is weighted by more than this."""
+WIDTH = 1e15
+"""Outputs whose slopes are within this factor are added up, each weighted by the inverse of its slope. Weights of 1e22
+could overflow in float32."""
+DROWNED = 1e-13
+"""A difference in a block whose entries are below this part of the output may be rounding, and is not reported."""
+NEARER = (0.125, -0.125)
+"""A tail is compared with the values at these multiples of x, nearer to zero."""
 
 
 def wrong_in_the_tail(site: Site, agreed: dict[Pair, Discrepancy], most: float = 0.5) -> dict[Pair, PairResult]:
@@ -83,8 +91,9 @@ def judgement_of(discrepancy: Discrepancy) -> Judgement:
 def wrong_in_small_rows(site: Site, results: Mapping[Pair, PairResult]) -> dict[Pair, PairResult]:
     """The pairs whose claim is wrong in outputs of small slope, whose errors are lost in a sum u·f over all outputs.
 
-    Every output is weighted by the inverse of its slope instead. Maps whose claim is computed row by row are left to
-    `course.small_rows`, which compares every row with its own largest entry.
+    The outputs are divided into bands of similar slope (`WIDTH`). Within a band, every output is weighted by the
+    inverse of its slope. Maps whose claim is computed row by row are left to `course.small_rows`, which compares every
+    row with its own largest entry.
 
     Args:
         site: the point, with its reference.
@@ -96,29 +105,69 @@ def wrong_in_small_rows(site: Site, results: Mapping[Pair, PairResult]) -> dict[
     for output in sorted({output for _, output in results}):
         settled = {pair: known for pair, known in results.items() if known.decision is None and pair[1] == output}
         ours = {pair: known for pair, known in settled.items() if known.reference == AUTODIFF}
-        balanced = _balanced(site, output, next(iter(ours.values()))) if ours else None
-        if balanced is not None:
-            found |= wrong_in_the_tail(balanced, compare_all(balanced, ours), most=1.0)
+        for band in _bands(site, output, ours) if ours else ():
+            balanced = _balanced(site, output, band)
+            rest = {pair: known for pair, known in ours.items() if pair not in found}
+            if balanced is not None and rest:
+                found |= wrong_in_the_tail(balanced, compare_all(balanced, rest), most=1.0)
     return found
 
 
-def _balanced(site: Site, output: int, result: PairResult) -> Site | None:
-    """The site with one cotangent, which weighs every entry of an output by the inverse of its slope.
+def _bands(site: Site, output: int, results: Mapping[Pair, PairResult]) -> Iterator[Vector]:
+    """The weights of every output of a block in each band.
 
-    None if the slopes do not differ much (`are_alike`) or are not known for single outputs.
+    They are zero for outputs of other bands, and those in a tail; but in the last band, that of the largest slopes, all
+    outputs of smaller slopes have the largest weight. There are no bands if the slopes do not differ much.
     """
+    slopes = _slopes(site, output, results) if site.claim.cotangents is not None else None
+    if slopes is None or are_alike(slopes):
+        return
+    outputs = site.outputs[site.map.codomain.slices[output]]
+    slopes = np.maximum(np.abs(slopes), WANTED * np.where(np.isfinite(outputs), np.abs(outputs), 0.0))
+    known = np.isfinite(slopes) & (slopes > 0)
+    if not known.any() or are_alike(slopes[known]):
+        return
+    weights = np.where(known, slopes[known].max() / np.where(known, slopes, 1.0), 0.0)
+    far = weights > WIDTH
+    if far.any():  # in a tail, a right formula may compute only rounding errors
+        far &= slopes >= DROWNED * _nearer_to_zero(site, output)
+    level = np.where(far, np.log(np.maximum(weights, 1.0)) // np.log(WIDTH), 0)
+    for number in np.unique(level[far]):
+        ours = level == number
+        yield np.where(ours, weights / weights[ours].min(), 0.0)
+    yield np.minimum(weights, WIDTH)
+
+
+def _slopes(site: Site, output: int, results: Mapping[Pair, PairResult]) -> Vector | None:
+    """The slope of every single output of a block along a direction through its inputs; None if it is not known."""
     places = site.map.codomain.slices[output]
-    if site.claim.cotangents is None or not site.claim.watch or are_alike(result.reading.numeric[places]):
+    if site.claim.watch:
+        readings = {id(known.reading): known.reading.numeric[places] for known in results.values()}
+        return np.asarray(np.max(np.abs(list(readings.values())), axis=0), dtype=np.float64)
+    v = random_direction(site.rng, through(site.map.domain, site.scales, {input_ for input_, _ in results}))
+    try:
+        right, left = site.map.values_at([point_along(site.x, v, t) for t in (NEAREST, -NEAREST)])
+    except Exception:  # outside the domain
         return None
-    value = np.where(np.isfinite(site.outputs[places]), np.abs(site.outputs[places]), 0.0)
-    slopes = np.maximum(np.abs(result.reading.numeric[places]), WANTED * value)
-    known = slopes[np.isfinite(slopes) & (slopes > 0)]
-    if not known.size or are_alike(known):
-        return None
-    with np.errstate(over="ignore"):
-        weights = np.where(np.isfinite(slopes) & (slopes > 0), known.max() / np.where(slopes > 0, slopes, 1.0), 0.0)
+    with np.errstate(all="ignore"):
+        slopes: Vector = (right[places] - left[places]) / (2 * NEAREST)
+    return slopes
+
+
+def _nearer_to_zero(site: Site, output: int) -> Vector:
+    """The larger |value| of every output of a block at x / 8 and -x / 8; zero where neither is known."""
+    places = site.map.codomain.slices[output]
+    size = np.zeros(places.stop - places.start)
+    for factor in NEARER:
+        with suppress(Exception), np.errstate(all="ignore"):  # outside the domain nothing is known
+            size = np.fmax(size, np.abs(np.asarray(site.map.value(factor * site.x), dtype=np.float64)[places]))
+    return size
+
+
+def _balanced(site: Site, output: int, weights: Vector) -> Site | None:
+    """The site with one cotangent, of these weights for the outputs of a block; None if something is not finite."""
     cotangent = np.zeros((1, site.map.codomain.size))
-    cotangent[0, places] = random_direction(site.rng, np.minimum(weights, HEAVIEST))
+    cotangent[0, site.map.codomain.slices[output]] = random_direction(site.rng, weights)
     claim = replace(site.claim, cotangents=cotangent, block=np.array([output]), forms=np.zeros((1, site.x.size)))
     rows = Site(site.map, site.x, site.scales, claim, site.rng, site.budget, witness=site.witness)
     rows.known_outputs = site.outputs
@@ -130,14 +179,21 @@ def are_alike(slopes: Vector) -> bool:
 
     A slope along a random direction is below p times its usual size with a probability of about p. The usual size is
     taken to be the median M. If the largest slope is m, k slopes contain about e = k (m / 10⁴) / M small ones by
-    chance, and e + 3 √e at most, three standard deviations more. The slopes may have signs.
+    chance, and e + 3 √e at most, three standard deviations more. The smallest one of k slopes is below p M / k with a
+    probability of p. Slopes that are exactly zero do not count there: a rectifier has many. The slopes may have signs.
     """
     sizes = np.abs(slopes)
-    least = float(sizes.max()) / UNBALANCED
-    small = np.count_nonzero(sizes < least)
-    if small <= BY_CHANCE * sizes.size:
+    least = float(sizes.max(initial=0.0)) / UNBALANCED
+    small = sizes < least
+    count = np.count_nonzero(small)
+    if not count:
         return least < np.inf
     some = np.sort(sizes[:: sizes.size // SAMPLED | 1])
     usual = float(some[some.size // 2])
+    few = sizes[small] if count <= AT_MOST * sizes.size else sizes[:0]
+    if (few[few > 0] < BY_CHANCE * usual / sizes.size).any():
+        return False
+    if count <= BY_CHANCE * sizes.size:
+        return least < np.inf
     expected = sizes.size * least / max(usual, least)
-    return bool(small <= min(expected + 3 * expected**0.5, AT_MOST * sizes.size))
+    return bool(count <= min(expected + 3 * expected**0.5, AT_MOST * sizes.size))

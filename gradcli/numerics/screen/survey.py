@@ -30,16 +30,13 @@ from gradcli.numerics.screen.pair_result import (
     unmoved,
     vanishing,
 )
+from gradcli.numerics.screen.small_entries import DROWNED, NEARER
 from gradcli.numerics.screen.with_reference import WitnessComparison, compare_with_witness
 from gradcli.numerics.wording import of_largest
 
 QUIET = 1e-18
 """Claimed entries below this part of the outputs count as zeros. Those between this and the rounding of the outputs are
 measured along their input alone."""
-DROWNED = 1e-13
-"""A difference in a block whose entries are below this part of the output may be rounding, and is not reported."""
-NEARER = (0.125, -0.125)
-"""A tail is compared with the values at these multiples of x, nearer to zero."""
 FALLING = 1e-6
 """If a block is below this part of the values at x / 8, it is in a tail that falls off on that side, and the values on
 the other side do not matter."""
