@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from gradcli.numerics.course.protocol import Protocol
-from gradcli.numerics.course.small_rows import OneRow, differing
+from gradcli.numerics.course.small_rows import SomeRows, differing
 from gradcli.numerics.maps.seeds import generator_of
 from gradcli.numerics.maps.sizes import COARSE, SIGNIFICANT
 from gradcli.numerics.maps.space import Vector
@@ -95,7 +95,7 @@ def _row_by_row(protocol: Protocol, found: Verification, seed: int) -> Verificat
         first, alone = protocol.map.codomain.slices[pair[1]].start, {}
         for row in rows.tolist():
             left = max(1, protocol.budget - protocol.map.values)
-            map_ = OneRow(protocol.map, row)
+            map_ = SomeRows(protocol.map, [row])
             own = verify(
                 map_,
                 point,

@@ -6,7 +6,7 @@ it, although the values of this output are exact to sixteen digits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import final
@@ -19,21 +19,35 @@ from gradcli.numerics.claims.claim import fits_in_full
 from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
+from gradcli.numerics.localise.rows import LARGEST_COUNT, wrong_rows
 from gradcli.numerics.maps.floats import TINY, Indices, Matrix
 from gradcli.numerics.maps.sizes import CERTIFIED, COARSE
 from gradcli.numerics.maps.space import Block, Space, Vector
-from gradcli.numerics.maps.vector_map import Effort, VectorMap
+from gradcli.numerics.maps.vector_map import CountedMap, Effort, VectorMap
 from gradcli.numerics.outcome import BlockOutcome, Outcome, Pair, Table
 from gradcli.numerics.reference.discrepancy import TAIL_NOISE
 from gradcli.numerics.regularity.gradient_noise import nudged
 from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.regularity.stored_format import format_at
 from gradcli.numerics.sampling.directions import TRIES, Focus, random_direction, within
-from gradcli.numerics.screen.small_entries import DROWNED, NEARER, TAILED, UNBALANCED, are_alike
+from gradcli.numerics.screen.small_entries import (
+    DROWNED,
+    NEARER,
+    TAILED,
+    UNBALANCED,
+    are_alike,
+    bands,
+    slopes_of_one_pair,
+    weighted,
+)
 
 APART = (
     "the derivatives of these output entries are far smaller than those of the others, so each error is given "
     "relative to the largest derivative among these entries"
+)
+UNSEEN = (
+    "not checked: output entries whose derivatives are far smaller than the largest, because there are too many "
+    "outputs to compare them one by one, and autodiff of forward's body is not available"
 )
 HIDDEN = (
     "not checked: {0} output entries, whose derivatives are far smaller than the largest and hidden by rounding of "
@@ -48,14 +62,18 @@ class Doubtful:
     Attributes:
         rows: their flat output numbers.
         hidden: how many more rows could not be compared because of rounding.
+        unseen: whether rows of small derivatives could not be compared because there are too many outputs.
     """
 
     rows: Indices
     hidden: int = 0
+    unseen: bool = False
 
     @property
     def note(self) -> str | None:
         """A sentence about the rows that could not be compared, if there are any."""
+        if self.unseen:
+            return UNSEEN
         return HIDDEN.format(self.hidden) if self.hidden else None
 
 
@@ -76,7 +94,7 @@ def doubtful_rows(site: Site, pair: Pair, reading: Reading) -> Doubtful:
     """
     own = _in_full(site, pair, reading)
     if own is None:
-        return NONE
+        return _among_many(site, pair, reading)
     inside, outside = own.map.domain.slices[pair[0]], own.map.codomain.slices[pair[1]]
     forms = own.claim.forms[outside]
     sizes = (np.abs(forms[:, inside]) * own.scales[inside]).max(axis=1)
@@ -108,6 +126,42 @@ def _in_full(site: Site, pair: Pair, reading: Reading) -> Site | None:
         return None
     own = site.alone()
     return own if own.claim.full and own.claim.finite else None
+
+
+def _among_many(site: Site, pair: Pair, reading: Reading) -> Doubtful:
+    """Find such rows of a map that is too large or slow for a claim of every row, and that has no reference.
+
+    Candidates are rows that groups of similar slopes contain (`bands`): their claimed slopes are computed together, and
+    a group that is off by more than a thousandth of a slope is halved. With a reference, `screen.small_entries` has
+    looked at all rows.
+    """
+    output, place = pair[1], site.map.codomain.slices[pair[1]]
+    whole = np.isfinite(site.outputs).all() and site.claim.cotangents is not None
+    if site.witness is not None or not whole or place.stop - place.start < 2:
+        return NONE
+    if not site.claim.watch:
+        slopes = slopes_of_one_pair(site, output, pair[:1])
+        alike = slopes is None or are_alike(slopes[slopes != 0])
+        return NONE if alike else replace(NONE, unseen=True)
+    weights = [] if are_alike(reading.numeric[place]) else list(bands(site, output, reading.numeric[place]))
+    if not weights or format_at(site, output) is not None or iterates(site):
+        return NONE
+    measured = site.probe(site.map.domain.slices[pair[0]], cheap=False)
+    found = np.zeros(0, np.intp)
+    for band in weights:
+        there = Site(site.map, site.x, site.scales, weighted(site, output, band), site.rng, site.budget)
+        found = np.union1d(found, wrong_rows(there, *pair, measured, COARSE, 2 * LARGEST_COUNT))
+    if not found.size:
+        return NONE
+    rows = place.start + site.rng.permutation(found)[:LARGEST_COUNT]
+    left = max(1, site.budget - site.map.values)
+    own = Site.at(CountedMap(SomeRows(site.map, rows)), site.x, site.rng, left, projections=rows.size)
+    inside = own.map.domain.slices[pair[0]]
+    if not own.claim.finite:
+        return NONE
+    sizes = (np.abs(own.claim.forms[:, inside]) * own.scales[inside]).max(axis=1)
+    doubtful = _measured(own, inside, np.arange(rows.size), sizes, own.claim.forms[0])
+    return replace(doubtful, rows=np.sort(rows[doubtful.rows]))
 
 
 def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Vector) -> Doubtful:
@@ -167,13 +221,13 @@ def _nearer(site: Site, rows: Indices) -> Vector:
 
 
 @final
-class OneRow(VectorMap):
-    """One output entry of a map, as a map of its own."""
+class SomeRows(VectorMap):
+    """Some output entries of a map, as a map of its own."""
 
-    def __init__(self, inner: VectorMap, row: int) -> None:
-        self.inner, self.row = inner, row
+    def __init__(self, inner: VectorMap, rows: Sequence[int] | Indices) -> None:
+        self.inner, self.rows = inner, np.asarray(rows)
         self.domain = inner.domain
-        self.codomain = Space((Block(name="row", shape=(), dtype="float64"),))
+        self.codomain = Space((Block(name="rows", shape=self.rows.shape, dtype="float64"),))
 
     @property
     def is_costly(self) -> bool:
@@ -181,29 +235,29 @@ class OneRow(VectorMap):
         return self.inner.is_costly
 
     def value(self, x: Vector) -> Vector:
-        """Evaluate that output at x."""
-        values: Vector = np.asarray(self.inner.value(x), dtype=np.float64)
-        return values[self.row : self.row + 1]
+        """Evaluate those outputs at x."""
+        values: Vector = np.asarray(self.inner.value(x), dtype=np.float64)[self.rows]
+        return values
 
     def value_noise(self, x: Vector) -> Vector | None:
-        """The noise of that output, as the inner map gives it."""
+        """The noise of those outputs, as the inner map gives it."""
         noise = self.inner.value_noise(x)
-        return None if noise is None else np.asarray(noise, dtype=np.float64)[self.row : self.row + 1]
+        return None if noise is None else np.asarray(noise, dtype=np.float64)[self.rows]
 
     def effort(self, x: Vector) -> Effort | None:
         """The inner map's effort."""
         return self.inner.effort(x)
 
     def vjp(self, x: Vector, cotangent: Vector) -> Vector:
-        """The claimed gradient of that output, times the cotangent."""
+        """The claimed gradient of those outputs, times the cotangent."""
         row: Vector = self.vjp_many(x, np.asarray(cotangent, dtype=np.float64)[None])[0]
         return row
 
     def vjp_many(self, x: Vector, cotangents: Matrix) -> Matrix:
-        """The same for several cotangents, each of which is a single number."""
-        rows = np.zeros((len(cotangents), self.inner.codomain.size))
-        rows[:, self.row] = cotangents[:, 0]
-        return np.asarray(self.inner.vjp_many(x, rows), dtype=np.float64)
+        """The same for several cotangents."""
+        whole = np.zeros((len(cotangents), self.inner.codomain.size))
+        whole[:, self.rows] = cotangents
+        return np.asarray(self.inner.vjp_many(x, whole), dtype=np.float64)
 
 
 def differing(outcome: BlockOutcome, alone: Mapping[int, BlockOutcome]) -> BlockOutcome:

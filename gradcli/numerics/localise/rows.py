@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.floats import Indices, Matrix
@@ -19,11 +20,26 @@ LARGEST_SEARCH = 400
 """A search tries at most this many cotangents."""
 
 
-def wrong_rows(site: Site, input_: int, output: int) -> Indices:
+def wrong_rows(
+    site: Site,
+    input_: int,
+    output: int,
+    reading: Reading | None = None,
+    least: float = 0.0,
+    tries: int = LARGEST_SEARCH,
+) -> Indices:
     """Locate up to 32 outputs of one block whose claimed rows are wrong.
 
     One measured direction gives the slope of every output. The claimed slope of a group of outputs is computed by one
     run of backward with a random cotangent; a group that is wrong is divided into halves.
+
+    Args:
+        site: the point, and the weights of the outputs (`_of_group`).
+        input_: the input block.
+        output: the output block.
+        reading: a direction through the input block that has been measured with error bounds, if there is one.
+        least: a group is wrong if it is off by more than this part of its largest term, and by more than the bounds.
+        tries: so many groups are tried at most.
 
     Returns:
         Their numbers in the block; empty if the outputs are not measured one by one.
@@ -31,7 +47,8 @@ def wrong_rows(site: Site, input_: int, output: int) -> Indices:
     claim, outside = site.claim, site.map.codomain.slices[output]
     if not (claim.full or claim.watch):
         return np.zeros(0, np.intp)
-    reading = site.probe(site.map.domain.slices[input_], cheap=False)
+    reading = site.probe(site.map.domain.slices[input_], cheap=False) if reading is None else reading
+    direction = reading.direction
     numeric, bound = (values[: site.map.codomain.size] for values in (reading.numeric, reading.bound))
 
     def wrong(start: int, stop: int) -> bool:
@@ -39,13 +56,12 @@ def wrong_rows(site: Site, input_: int, output: int) -> Indices:
         form = np.asarray(site.map.vjp(site.x, cotangent), dtype=np.float64)
         group = slice(outside.start + start, outside.start + stop)
         with np.errstate(all="ignore"):
-            gap = abs(float(form @ reading.direction) - float(cotangent[group] @ numeric[group]))
-            tolerance = float(np.abs(cotangent[group]) @ bound[group]) + 1e-15 * float(
-                np.abs(form) @ np.abs(reading.direction)
-            )
-        return gap > FAIL_FACTOR * tolerance
+            terms = cotangent[group] * numeric[group]
+            gap = abs(float(form @ direction) - float(terms.sum()))
+            tolerance = float(np.abs(cotangent[group]) @ bound[group]) + 1e-15 * float(np.abs(form) @ np.abs(direction))
+        return gap > max(FAIL_FACTOR * tolerance, least * float(np.abs(terms).max()))
 
-    found = halved(outside.stop - outside.start, wrong, most=LARGEST_COUNT, tries=LARGEST_SEARCH)
+    found = halved(outside.stop - outside.start, wrong, most=LARGEST_COUNT, tries=tries)
     return np.array(found, dtype=np.intp)
 
 

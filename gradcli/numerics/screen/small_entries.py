@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
-from gradcli.numerics.claims.claim import fits_in_full
+from gradcli.numerics.claims.claim import Claim, fits_in_full
 from gradcli.numerics.claims.compare import Decision, Impression, Judgement
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
@@ -105,7 +105,8 @@ def wrong_in_small_rows(site: Site, results: Mapping[Pair, PairResult]) -> dict[
     for output in sorted({output for _, output in results}):
         settled = {pair: known for pair, known in results.items() if known.decision is None and pair[1] == output}
         ours = {pair: known for pair, known in settled.items() if known.reference == AUTODIFF}
-        for band in _bands(site, output, ours) if ours else ():
+        slopes = _slopes(site, output, ours) if ours else None
+        for band in () if slopes is None else bands(site, output, slopes):
             balanced = _balanced(site, output, band)
             rest = {pair: known for pair, known in ours.items() if pair not in found}
             if balanced is not None and rest:
@@ -113,14 +114,18 @@ def wrong_in_small_rows(site: Site, results: Mapping[Pair, PairResult]) -> dict[
     return found
 
 
-def _bands(site: Site, output: int, results: Mapping[Pair, PairResult]) -> Iterator[Vector]:
+def bands(site: Site, output: int, slopes: Vector) -> Iterator[Vector]:
     """The weights of every output of a block in each band.
 
     They are zero for outputs of other bands, and those in a tail; but in the last band, that of the largest slopes, all
     outputs of smaller slopes have the largest weight. There are no bands if the slopes do not differ much.
+
+    Args:
+        site: the point.
+        output: the block.
+        slopes: the slope of every output of the block along one direction.
     """
-    slopes = _slopes(site, output, results) if site.claim.cotangents is not None else None
-    if slopes is None or are_alike(slopes):
+    if are_alike(slopes):
         return
     outputs = site.outputs[site.map.codomain.slices[output]]
     slopes = np.maximum(np.abs(slopes), WANTED * np.where(np.isfinite(outputs), np.abs(outputs), 0.0))
@@ -140,15 +145,26 @@ def _bands(site: Site, output: int, results: Mapping[Pair, PairResult]) -> Itera
 
 def _slopes(site: Site, output: int, results: Mapping[Pair, PairResult]) -> Vector | None:
     """The slope of every single output of a block along a direction through its inputs; None if it is not known."""
-    places = site.map.codomain.slices[output]
-    if site.claim.watch:
-        readings = {id(known.reading): known.reading.numeric[places] for known in results.values()}
-        return np.asarray(np.max(np.abs(list(readings.values())), axis=0), dtype=np.float64)
-    v = random_direction(site.rng, through(site.map.domain, site.scales, {input_ for input_, _ in results}))
+    if site.claim.cotangents is None:
+        return None
+    if not site.claim.watch:
+        return slopes_of_one_pair(site, output, {input_ for input_, _ in results})
+    readings = {id(known.reading): known.reading.numeric for known in results.values()}
+    known = [numeric[site.map.codomain.slices[output]] for numeric in readings.values()]
+    return np.asarray(np.max(np.abs(known), axis=0), dtype=np.float64)
+
+
+def slopes_of_one_pair(site: Site, output: int, inputs: Collection[int]) -> Vector | None:
+    """The slope of every output of a block along a random direction through some inputs, from one pair of values.
+
+    None outside the domain.
+    """
+    v = random_direction(site.rng, through(site.map.domain, site.scales, inputs))
     try:
         right, left = site.map.values_at([point_along(site.x, v, t) for t in (NEAREST, -NEAREST)])
     except Exception:  # outside the domain
         return None
+    places = site.map.codomain.slices[output]
     with np.errstate(all="ignore"):
         slopes: Vector = (right[places] - left[places]) / (2 * NEAREST)
     return slopes
@@ -166,12 +182,17 @@ def _nearer_to_zero(site: Site, output: int) -> Vector:
 
 def _balanced(site: Site, output: int, weights: Vector) -> Site | None:
     """The site with one cotangent, of these weights for the outputs of a block; None if something is not finite."""
-    cotangent = np.zeros((1, site.map.codomain.size))
-    cotangent[0, site.map.codomain.slices[output]] = random_direction(site.rng, weights)
-    claim = replace(site.claim, cotangents=cotangent, block=np.array([output]), forms=np.zeros((1, site.x.size)))
+    claim = weighted(site, output, weights)
     rows = Site(site.map, site.x, site.scales, claim, site.rng, site.budget, witness=site.witness)
     rows.known_outputs = site.outputs
     return rows.with_same_rows(site.x)
+
+
+def weighted(site: Site, output: int, weights: Vector) -> Claim:
+    """The claim for one random cotangent, of these weights for the outputs of a block; its form is not computed."""
+    cotangent = np.zeros((1, site.map.codomain.size))
+    cotangent[0, site.map.codomain.slices[output]] = random_direction(site.rng, weights)
+    return replace(site.claim, cotangents=cotangent, block=np.array([output]), forms=np.zeros((1, site.x.size)))
 
 
 def are_alike(slopes: Vector) -> bool:

@@ -29,14 +29,18 @@ def weights(ns, kind, x):
     return ns.tensor(factors, dtype=x.dtype)
 
 
-def function(ns, kind, spoilt):
-    """w · sin(x), whose gradient is right if `spoilt` multiplies the entries of w by 1."""
+def function(ns, kind, spoilt, hidden=False):
+    """w · sin(x), whose gradient is right if `spoilt` multiplies the entries of w by 1.
+
+    If it is `hidden`, autodiff of forward's body gives nothing.
+    """
 
     class Scaled(ns.autograd.Function):
         @staticmethod
         def forward(ctx, x):
             ctx.save_for_backward(x)
-            return weights(ns, kind, x) * ns.sin(x)
+            with ns.set_grad_enabled(not hidden):
+                return weights(ns, kind, x) * ns.sin(x)
 
         @staticmethod
         def backward(ctx, g):
@@ -58,8 +62,8 @@ def times(ns, row, factor):
 
 @pytest.fixture
 def check(unexplained):
-    def run(ns, kind, size, spoilt=lambda w: w, **options):
-        target = function(ns, kind, spoilt)
+    def run(ns, kind, size, spoilt=lambda w: w, *, hidden=False, **options):
+        target = function(ns, kind, spoilt, hidden)
         (case,) = gradcli.check(target, {"x": {"shape": [size]}}, shrink=False, **options).cases
         return case
 
@@ -85,6 +89,28 @@ def test_a_mistake_in_small_outputs_fails(check, name, kind, size, row, factor):
     case = check(ns, kind, size, times(ns, row, factor), only=("gradient",), order=1)
     assert case.verdict is Verdict.FAILED
     assert {e.check for e in case.evidence if e.verdict is Verdict.FAILED} == {"gradient"}
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("name", ["engine", "torch"])
+@pytest.mark.parametrize("factor", [0.0, 0.9])
+@pytest.mark.parametrize(
+    ("kind", "size", "row"), [(SINES, 40, 0), (SINES, 3000, 0), (SLOPING, 5, 140), (LONE, 5000, 17)]
+)
+def test_a_mistake_in_small_outputs_fails_without_a_reference(check, name, kind, size, row, factor):
+    ns = namespace(name)
+    options = {"hidden": True, "only": ("gradient",), "order": 1}
+    assert check(ns, kind, size, times(ns, row, factor), **options).verdict is Verdict.FAILED
+    assert check(ns, kind, size, **options).verdict is Verdict.PASSED
+
+
+def test_what_was_not_looked_at_is_noted(check):
+    engine = namespace("engine")
+    options = {"hidden": True, "only": ("gradient",), "order": 1}
+    for spoilt in (times(engine, 0, 0.9), lambda w: w):
+        case = check(engine, SINES, 10_000, spoilt, **options)
+        assert case.verdict is Verdict.PASSED
+        assert any(str(e.note).startswith("not checked: output entries whose derivatives") for e in case.evidence)
 
 
 @pytest.mark.parametrize("row", [90, 149])
