@@ -193,3 +193,26 @@ def test_inputs_that_are_checked_are_not_said_to_be_left_out(ns: Any) -> None:
     assert result.verdict is Verdict.FAILED
     assert result.findings[0].message.endswith("bias was left at the default: return None as its gradient")
     assert not any("not checked" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_vectors_are_found_of_which_one_has_to_be_longer_than_twice_the_other(ns: Any, factor: float) -> None:
+    class Dilated(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, taps: Any) -> Any:
+            ctx.save_for_backward(x, taps)
+            count = x.shape[0] - 2 * (taps.shape[0] - 1)
+            return sum(x[2 * i : 2 * i + count] * taps[i] for i in range(taps.shape[0]))
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, taps = ctx.saved_tensors
+            (count,) = g.shape
+            of_x = ns.zeros_like(x)
+            for i in range(taps.shape[0]):
+                of_x[2 * i : 2 * i + count] += g * taps[i]
+            return of_x, factor * ns.stack([(g * x[2 * i : 2 * i + count]).sum() for i in range(taps.shape[0])])
+
+    result = checked(Dilated)
+    assert result.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), result
+    assert all(len(spec.shape or ()) == 1 and min(spec.shape or (0,)) > 1 for spec in result.inputs)

@@ -133,6 +133,20 @@ def of_another_rank(guess: Guess, slots: Sequence[Slot], message: str) -> Guess 
     return replace(guess, skeleton=skeleton, shapes={**guess.shapes, position: got})
 
 
+def with_axes_less(guess: Guess, slots: Sequence[Slot]) -> Iterator[Guess]:
+    """The guess without the last axis of every tensor that has several, and without the first: vectors for matrices.
+
+    Sizes of which one has to exceed a multiple of another are those of the guess, which a search for them may miss.
+    """
+    long = [slot for slot in _floats(guess) if len(guess.shapes[slot]) > 1 and slot not in guess.domains]
+    choices = {slot: replace(guess.skeleton[slot], rank=guess.skeleton[slot].rank - 1) for slot in long}
+    if not long or any(choice not in [known for _, known in slots[slot].choices] for slot, choice in choices.items()):
+        return
+    skeleton = tuple(choices.get(slot, choice) for slot, choice in enumerate(guess.skeleton))
+    for kept in (slice(None, -1), slice(1, None)):
+        yield replace(guess, skeleton=skeleton, shapes={**guess.shapes, **{s: guess.shapes[s][kept] for s in long}})
+
+
 def as_matrices(guess: Guess) -> Iterator[Skeleton]:
     """The skeletons with matrices for vectors: for all of them first, then for fewer, and last for none."""
     vectors = [slot for slot in _floats(guess) if len(guess.shapes[slot]) == 1]
@@ -295,6 +309,12 @@ class Fitting:
             if self.attempted(guess).backward_error is None and self.penalty(guess) == 0:
                 return settled(self.unifier(guess.skeleton), guess)
         return None
+
+    def with_axes_less(self, guesses: Sequence[Guess]) -> Iterator[Solution]:
+        """The guesses with an axis less in every tensor that has several, where forward accepts that."""
+        for each in itertools.chain.from_iterable(with_axes_less(guess, self.trials.slots) for guess in guesses):
+            if self.trials.judge(each) is None:
+                yield settled(self.unifier(each.skeleton), each)
 
     def narrowed(self, solution: Solution) -> Solution | None:
         """The guess with tensors of the shapes of their gradients, where that makes all of them fit."""

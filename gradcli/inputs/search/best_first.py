@@ -294,6 +294,10 @@ class BestFirstSearch:
                     break
             elif returned is None and not self._raises(outcome.guess):
                 returned = outcome
+        if returned is None and not any(each.fits and not each.is_degenerate for each in self._found):
+            shorter = self._fit.with_axes_less([each.solution.guess for each in self._found])
+            whole = (each for each in shorter if not self._is_degenerate(each.guess))
+            returned = next((each for each in whole if not self._raises(each.guess)), None)
         if returned is not None:
             self._accept(returned)
 
