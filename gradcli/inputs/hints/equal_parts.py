@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 _CUT = r"(?:chunk|tensor_split|array_split|split)\([^()\d]*(\d+)"
 _SLICED = r"\b(\d) ?\* ?\w+"
 _UNPACKED = r"values to unpack \(expected (\d+)"
+_LEFT_OUT = r"[\[,]\s*(?:(\d)\s*:|:\s*-(\d))\s*(?=[\],])"
 _MOST = 6
 
 Pairs = Sequence[tuple[int, int]]
@@ -22,6 +23,19 @@ def parts_of(forward: str) -> tuple[int, ...]:
     sliced = max((int(number) for number in re.findall(_SLICED, forward) if ":" in forward), default=0)
     found = cut | ({sliced, sliced + 1} if sliced > 1 else set())
     return tuple(sorted(number for number in found if 2 <= number <= _MOST))
+
+
+def left_out_of(forward: str) -> tuple[int, ...]:
+    """How many entries slices in the source of forward leave out at an end of an axis: 1 in `x[1:]` and `x[:, :-1]`."""
+    return tuple(sorted({int(one or other) for one, other in re.findall(_LEFT_OUT, forward)} - {0}))
+
+
+def lengthened(pairs: Pairs, sizes: Sizes, left_out: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Axes whose rest, without the entries left out, should have another size: each with the size that gives this."""
+    for one, other in pairs:
+        for wanted, rest in ((one, other), (other, one)):
+            for less in left_out:
+                yield from ((axis, wanted + less) for axis, size in sizes.items() if size - less == rest)
 
 
 def unpacked_parts(message: str) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from gradcli.cases import Argument, InputSpec
-from gradcli.inputs.hints.equal_parts import parts_of
+from gradcli.inputs.hints.equal_parts import left_out_of, parts_of
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.backward_inputs import (
     Fitting,
@@ -317,7 +317,7 @@ class BestFirstSearch:
         return Unifier(
             self._trials, skeleton, square_domain=self._square, axes=self._hints.axes, order=self._hints.order,
             parts=parts_of(self._hints.forward), meant=self._hints.values.domains,
-            of_matrices=computes_of_matrices(self._hints.forward),
+            of_matrices=computes_of_matrices(self._hints.forward), left_out=left_out_of(self._hints.forward),
         )  # fmt: skip
 
     def _solve(self, unifier: Unifier, skeleton: Skeleton, level: int) -> Solution | Failure:

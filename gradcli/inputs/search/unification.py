@@ -17,7 +17,7 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.hints.documented_order import Order
 from gradcli.inputs.hints.documented_shapes import Axis
 from gradcli.inputs.hints.documented_values import CLASSES, MATRICES
-from gradcli.inputs.hints.equal_parts import alike, multiples, unpacked_parts
+from gradcli.inputs.hints.equal_parts import alike, lengthened, multiples, unpacked_parts
 from gradcli.inputs.search.candidates import Skeleton
 from gradcli.inputs.search.domains import POSITIVE, domain_choice, domain_choices
 from gradcli.inputs.search.error_messages import (
@@ -69,9 +69,10 @@ class Unifier:
         self, trials: Trials, skeleton: Skeleton, *, square_domain: DomainChoice | None = None,
         axes: Mapping[str, tuple[Axis, ...]] | None = None, parts: Sequence[int] = (),
         meant: Mapping[str, str] | None = None, of_matrices: bool = False, order: Order = (),
+        left_out: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self._trials = trials
-        self._parts = tuple(parts)
+        self._parts, self._left_out = tuple(parts), tuple(left_out)
         self._domain_rounds = 2
         self._skeleton = skeleton
         self._square_domain = square_domain
@@ -324,6 +325,7 @@ class Unifier:
                 if known in axis_of and wanted not in axis_of and 1 <= wanted <= 36 and axis_of[known] not in settled:
                     yield cost + 0.35, state.with_size(axis_of[known], wanted)
         yield from self._gated(state, failure.message, sizes)
+        yield from self._lengthened(state, failure.message, sizes)
         aligned = state
         for one, other in aligned_sizes(failure.message):
             if axis_of.get(one) in state.partition and other in axis_of:
@@ -357,6 +359,13 @@ class Unifier:
                 yield cost, fixed.with_size(axis, size)
         for one, other in alike(pairs, sizes, parts):
             yield from self._merge(state, one, other, cost)
+
+    def _lengthened(self, state: State, message: str, sizes: Mapping[int, int]) -> Iterator[tuple[float, State]]:
+        """States in which the rest of an axis, without the entries left out, has the size that it is combined with."""
+        pairs = [(one, other) for _, one, other in size_pairs(message) if one != other] if self._left_out else []
+        for axis, size in lengthened(pairs, sizes, self._left_out):
+            if axis not in self._settled:
+                yield 0.1, state.with_size(axis, size)
 
     def _merge(self, state: State, one: int, other: int, cost: float) -> Iterator[tuple[float, State]]:
         merged = state.with_equal(one, other)
