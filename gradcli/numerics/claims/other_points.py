@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.maps.floats import Mask
+from gradcli.numerics.maps.sizes import UNBALANCED
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.directions import random_direction
 
@@ -20,6 +21,23 @@ def other_points(site: Site) -> Iterator[tuple[str, Vector]]:
     for where, x in _unbounded(site):
         bounded = _within_bounds(site, x)
         yield (where if bounded is x else f"{where}, within the domains of the inputs"), bounded
+
+
+def without_large_terms(site: Site, input_: int, output: int) -> Vector | None:
+    """x without the terms of a gradient that hide those of one pair by rounding; None if there are none.
+
+    The values of a map that is a gradient are linear in its cotangents. Those with which the output changes more than
+    10^4 times as much as with the input become zero, and the other terms of the output are then exact.
+    """
+    lower = site.map.below
+    if lower is None:
+        return None
+    sizes = np.abs(site.claim.forms[site.claim.block == output]).max(axis=0, initial=0.0) * site.scales
+    inside = site.map.domain.slices[input_]
+    own = float(sizes[inside].max(initial=0.0))
+    hiding = (sizes > UNBALANCED * own) & (np.arange(sizes.size) >= lower.domain.size)
+    hiding[inside] = False
+    return np.where(hiding, 0.0, site.x) if own > 0 and hiding.any() else None
 
 
 def paths_away(site: Site) -> Iterator[list[tuple[str, Vector]]]:

@@ -21,7 +21,7 @@ from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.localise.rows import LARGEST_COUNT, wrong_rows
 from gradcli.numerics.maps.floats import TINY, Indices, Matrix
-from gradcli.numerics.maps.sizes import CERTIFIED, COARSE
+from gradcli.numerics.maps.sizes import CERTIFIED, COARSE, UNBALANCED
 from gradcli.numerics.maps.space import Block, Space, Vector
 from gradcli.numerics.maps.vector_map import CountedMap, Effort, VectorMap
 from gradcli.numerics.outcome import BlockOutcome, Outcome, Pair, Table
@@ -34,7 +34,6 @@ from gradcli.numerics.screen.small_entries import (
     DROWNED,
     NEARER,
     TAILED,
-    UNBALANCED,
     are_alike,
     bands,
     slopes_of_one_pair,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.claim import PROJECTIONS
 from gradcli.numerics.claims.compare import Impression
-from gradcli.numerics.claims.other_points import other_points, paths_away
+from gradcli.numerics.claims.other_points import other_points, paths_away, without_large_terms
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.maps.sizes import CERTIFIED, SIGNIFICANT
 from gradcli.numerics.maps.space import Vector
@@ -35,6 +35,7 @@ class Elsewhere:
         zeros: at how many points both were zero.
         enough: whether these are enough to call the gradient zero everywhere.
         wrong: a description of a point at which the claim differs, if that is not counted (`look_elsewhere`).
+        hidden: whether the claim is not zero at the given point, but hidden by rounding of larger terms.
     """
 
     result: PairResult | None
@@ -42,10 +43,13 @@ class Elsewhere:
     zeros: int
     enough: bool
     wrong: str | None = None
+    hidden: bool = False
 
     @property
     def note(self) -> str:
         """A sentence on the point that decides, and on one that is not counted."""
+        if self.hidden:
+            return f"the gradient is below rounding errors here; compared with {self.where} instead"
         if self.wrong is None:
             return f"the gradient is zero here; compared at {self.where} instead"
         return (
@@ -102,7 +106,9 @@ def _agreeing_nearby(site: Site, wrong: Mapping[Pair, Elsewhere], significance: 
             for pair, result in _compared(site, x, open_, significance)[1].items():
                 open_.remove(pair)
                 if result.impression is Impression.AGREES:
-                    agreeing[pair] = replace(wrong[pair], result=result, where=where, wrong=wrong[pair].where)
+                    agreeing[pair] = replace(
+                        wrong[pair], result=result, where=where, wrong=wrong[pair].where, hidden=False
+                    )
     return agreeing
 
 
@@ -110,7 +116,8 @@ def _at_points(site: Site, pairs: Sequence[Pair], significance: float) -> dict[P
     """What other points show for each pair; no more of them are tried than needed."""
     needed = CONFIRMING if site.witness_rows is None else CONFIRMING_WITH_WITNESS
     zeros, answers = dict.fromkeys(pairs, 0), dict.fromkeys(pairs, 0)
-    decided: dict[Pair, Elsewhere] = {}
+    decided = _without_large_terms(site, pairs, significance)
+    answers |= dict.fromkeys(decided, 1)
     for where, x in other_points(site):
         open_ = [pair for pair in pairs if _is_open(decided.get(pair), answers[pair], zeros[pair], needed)]
         if not open_:
@@ -127,6 +134,19 @@ def _at_points(site: Site, pairs: Sequence[Pair], significance: float) -> dict[P
         if pair not in decided:
             decided[pair] = Elsewhere(result=None, where="", zeros=zeros[pair], enough=zeros[pair] >= needed - 1)
     return decided
+
+
+def _without_large_terms(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Elsewhere]:
+    """The pairs that show something where cotangents whose terms hide them are zero (`without_large_terms`)."""
+    found: dict[Pair, Elsewhere] = {}
+    for pair in pairs:
+        x = without_large_terms(site, *pair)
+        result = None if x is None else _compared(site, x, [pair], significance)[1].get(pair)
+        if result is not None:
+            found[pair] = Elsewhere(
+                result=result, where="cotangents of large terms set to zero", zeros=0, enough=False, hidden=True
+            )
+    return found
 
 
 def _is_open(known: Elsewhere | None, answers: int, zeros: int, needed: int) -> bool:

@@ -26,3 +26,6 @@ COARSE = 1e-3
 entry by more."""
 ROUGHLY = 1e-2
 """Two digits of a slope are enough where claim and reference agree in many more; with fewer, nothing is known."""
+UNBALANCED = 1e4
+"""Outputs whose slopes differ by more than this factor are weighted before they are added up. If they differ by less,
+an error of a thousandth in the smallest is at least 1e-7 of the largest, the significance, and shows anyway."""

@@ -13,7 +13,7 @@ from gradcli.numerics.claims.compare import Decision, Impression, Judgement
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.formats import SAMPLED
-from gradcli.numerics.maps.sizes import WANTED
+from gradcli.numerics.maps.sizes import UNBALANCED, WANTED
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import AUTODIFF, Outcome, Pair
 from gradcli.numerics.reference.arbitration import Ruling, settle
@@ -26,9 +26,6 @@ from gradcli.numerics.screen.pair_result import PairResult
 from gradcli.numerics.screen.single_pair import NEAREST
 
 TAILED = "the largest entries are right; only far smaller entries are wrong, by more than 0.1 % of their own value"
-UNBALANCED = 1e4
-"""Outputs whose slopes differ by more than this factor are weighted before they are added up. If they differ by less,
-an error of a thousandth in the smallest is at least 1e-7 of the largest, the significance, and shows anyway."""
 BY_CHANCE, AT_MOST = 1e-3, 1e-2
 """Slopes along a random direction may be small because terms cancel. Up to a thousandth of the slopes may be this small
 by chance; up to a hundredth, if most slopes are far below the largest."""
