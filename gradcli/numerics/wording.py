@@ -1,4 +1,7 @@
-"""Words the sizes of errors, alike in all messages."""
+"""Words the sizes of errors, and what several messages share, alike in all messages."""
+
+OPEN = "no step size gives an error bound small enough to decide"
+STOPS_EARLY = "the number of iterations that forward runs depends on its input"
 
 
 def of_largest(error: float, what: str = "gradient") -> str:

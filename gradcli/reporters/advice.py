@@ -8,6 +8,17 @@ from gradcli.verdict import Reason
 
 _GIVEN = ("literal", "npz")
 """The domains whose values are the user's own."""
+_STOPS = "Tighten the tolerance at which the iteration in forward stops, or fix its number of iterations."
+_DROWNED = (
+    "Give inputs at which this derivative is larger next to the values it is part of, or scale outputs so that their "
+    "magnitudes are similar."
+)
+_PRECISE = {
+    (Reason.NOISE, "number of iterations"): _STOPS,
+    (Reason.NOISE, "a solver's tolerance"): "If a solver in forward stops early, tighten its tolerance.",
+    (Reason.NO_SIGNAL, "below rounding errors"): _DROWNED,
+}
+"""Better advice than that for the reason, if the note contains these words."""
 
 
 def advice_on(evidence: Evidence, result: CheckResult) -> str | None:
@@ -20,8 +31,14 @@ def advice_on(evidence: Evidence, result: CheckResult) -> str | None:
     meant = [each for each in tensors if evidence.input in (None, each.name)]
     spec = meant[0] if len(meant) == 1 else None
     if reason not in (Reason.KINK, Reason.DOMAIN) or spec is None:
-        return None if reason is None else reason.remedy
+        return None if reason is None else _for_reason(reason, evidence.note or "")
     return _away_from_kink(spec) if reason is Reason.KINK else _inside(spec)
+
+
+def _for_reason(reason: Reason, note: str) -> str:
+    """The advice for a reason, or one that the note makes more precise."""
+    precise = [advice for (other, told), advice in _PRECISE.items() if other is reason and told in note]
+    return precise[0] if precise else reason.remedy
 
 
 def _is_real(spec: InputSpec) -> bool:

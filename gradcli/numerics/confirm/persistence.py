@@ -26,7 +26,7 @@ from gradcli.numerics.regularity.iteration import LOOSE, iterates, stops_early
 from gradcli.numerics.regularity.jumps import jump_nearby
 from gradcli.numerics.regularity.stored_format import format_at, hidden_by_format
 from gradcli.numerics.sampling.directions import LONG, MOVE, Focus, moved, random_direction, within
-from gradcli.numerics.wording import of_largest
+from gradcli.numerics.wording import STOPS_EARLY, of_largest
 
 MOVES = (MOVE, MOVE, 2.0**-16, 2.0**-24, 2.0**-24)
 """The distances of five points, in units of the scale, at one of which the difference must persist. The short ones are
@@ -266,8 +266,8 @@ def _roughness(site: Site, output: int, first: Reading, left: Mask, spread: Vect
         )
     if iterates(site) if gap < LOOSE else stops_early(site, first):
         return (
-            f"the gradient differs from finite differences by {of_largest(gap)}, but the number of iterations that "
-            "forward runs depends on its input, which may explain the difference: if the iteration stops early, "
+            f"the gradient differs from finite differences by {of_largest(gap)}, but {STOPS_EARLY}, which may explain "
+            "the difference: if the iteration stops early, "
             "tighten its tolerance or fix the number of iterations"
         )
     return None

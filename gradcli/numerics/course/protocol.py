@@ -26,13 +26,14 @@ from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, KinkNote, Outcome, Pair, Verification
 from gradcli.numerics.reference.discrepancy import same_values
 from gradcli.numerics.regularity.isolated_points import certain, wrong_at_this_point
+from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.regularity.kinks import kink_notes
 from gradcli.numerics.regularity.nonfinite import judge_nonfinite
 from gradcli.numerics.sampling.directions import LONG, TRIES, Focus, moved, through
 from gradcli.numerics.screen.fast_path import Beginning
 from gradcli.numerics.screen.pair_result import PairResult, better_known, undecided_outcome
 from gradcli.numerics.screen.survey import by_differences, survey
-from gradcli.numerics.wording import accepted
+from gradcli.numerics.wording import OPEN, STOPS_EARLY, accepted
 
 NOISY = frozenset({Status.NOISE, Status.STAIRCASE})
 
@@ -80,6 +81,7 @@ class Protocol:
             try:
                 self._decide(site)
                 self._take_large_steps(site)
+                self._name_reasons(site)
             except BudgetExceededError:
                 self.notes.append(f"all {self.budget} evaluations of forward that are allowed were used up")
                 self.silent.clear()
@@ -158,6 +160,16 @@ class Protocol:
                 self._conclude_elsewhere(pair, other.result, other.note)
                 self.silent.pop(pair, None)
                 self.outcomes[pair] = with_large_steps(other.result.site, self.outcomes[pair], self.significance)
+
+    def _name_reasons(self, site: Site) -> None:
+        """Say why pairs are undecided that have no other reason: an iteration that stops early, if forward iterates."""
+        for pair, outcome in self.outcomes.items():
+            note = outcome.note
+            if outcome.outcome is not Outcome.UNDECIDED or note is None or not note.startswith(OPEN):
+                continue
+            if outcome.doubt is Doubt.NOISE and iterates(self.elsewhere.get(pair, site).alone()):
+                note = f"{STOPS_EARLY}, so its values jump, and {note}"
+            self.outcomes[pair] = replace(outcome, note=None if note == OPEN else note)
 
     def _judge_nonfinite(self, site: Site) -> dict[Pair, BlockOutcome]:
         """Judge pairs whose claim is not finite; return the outcomes of those without a derivative at the point."""
@@ -262,6 +274,8 @@ class Protocol:
             note="; ".join(text for text in (note, decision.note) if text) or None,
             reference=reference,
         )
+        if outcome.outcome is Outcome.UNDECIDED and not decision.note:
+            outcome = replace(outcome, note="; ".join(filter(None, (OPEN, note))))
         if outcome.outcome is Outcome.DIFFERS:
             outcome = self.entries.added(result.site, outcome, decision, self.significance)
             by_witness = reference == AUTODIFF

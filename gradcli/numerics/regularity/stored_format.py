@@ -94,7 +94,7 @@ def floating_format(site: Site, output: int) -> Format | None:
     """
     here, smaller = (_about(site, output, factor) for factor in (1.0, SMALLER))
     stored = format_of(here)
-    return stored if stored is None or _spread_over(here, stored) or format_of(smaller) is stored else None
+    return stored if stored is None or spread_over(here, stored) or format_of(smaller) is stored else None
 
 
 def _exceeds(reading: Reading, rows: Mask, roundoff: float, smallest: float) -> bool:
@@ -126,7 +126,7 @@ def _values(site: Site, points: Iterable[Vector]) -> list[Vector]:
     return found
 
 
-def _spread_over(values: Vector, format_: Format) -> bool:
+def spread_over(values: Vector, format_: Format) -> bool:
     """Whether the last digit of some value lies too far below the largest value for multiples of a fixed step.
 
     Multiples of one step that fit into p digits each have their last digits within p + 1 places of the largest value.

@@ -11,14 +11,15 @@ import numpy as np
 from gradcli.numerics.claims.compare import PASS_RESOLUTION, Impression, Judgement, Reading, resolution_of
 from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import Status
-from gradcli.numerics.differences.formats import BFLOAT16
+from gradcli.numerics.differences.formats import BFLOAT16, Format
 from gradcli.numerics.maps.pieces import largest, pieces
 from gradcli.numerics.maps.sizes import CERTIFIED
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
 from gradcli.numerics.regularity.cancellation import is_rounding_only
+from gradcli.numerics.regularity.iteration import effort_at
 from gradcli.numerics.regularity.step_functions import is_staircase, witness_is_zero
-from gradcli.numerics.regularity.stored_format import format_at
+from gradcli.numerics.regularity.stored_format import format_at, spread_over
 from gradcli.numerics.sampling.directions import LONG, Focus, focuses, is_one_group, within
 from gradcli.numerics.screen.long_inputs import GROUP_START, clearly_wrong, joint_reading, measured, short_start
 from gradcli.numerics.screen.pair_result import (
@@ -119,11 +120,25 @@ def _at_its_precision(site: Site, pair: Pair, result: PairResult) -> PairResult:
     stored = format_at(site, pair[1])
     if stored is None or result.resolution is None or result.resolution > stored.resolution:
         return result
-    note = (
-        f"accepted, but the outputs are {stored.name} numbers, so an error below "
-        f"{of_largest(result.resolution)} cannot be detected"
-    )
+    what = f"are {stored.name} numbers"
+    if _may_be_halved(site, pair[1], stored):
+        what = (
+            f"have at most {stored.digits} binary digits (those of a bisection that stops early, or of {stored.name})"
+        )
+    note = f"accepted, but the outputs {what}, so an error below {of_largest(result.resolution)} cannot be detected"
     return replace(result, judgement=replace(result.judgement, impression=Impression.AGREES), note=note)
+
+
+def _may_be_halved(site: Site, output: int, stored: Format) -> bool:
+    """Whether values that fit into a format may instead be multiples of a fixed step, computed by a loop: a bisection.
+
+    After k halvings of an interval its middle needs about k digits, in whatever format it is stored.
+    """
+    values = site.outputs[site.map.codomain.slices[output]]
+    if spread_over(values, stored):
+        return False
+    effort = effort_at(site, site.x)
+    return effort is not None and effort.may_repeat
 
 
 def _unless_drowned(site: Site, pair: Pair, result: PairResult) -> PairResult:

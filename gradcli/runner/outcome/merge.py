@@ -16,7 +16,8 @@ def merge(samples: Sequence[Iterable[Evidence]]) -> tuple[Evidence, ...]:
     """One piece of evidence for each check, order, input and output: the worst verdict, bound and resolution.
 
     Mismatches are dropped: only the diagnosis needs them, and they hold arrays. So are the notes of a sample in which a
-    derivative is zero everywhere, if it is not zero in another.
+    derivative is zero everywhere, if it is not zero in another, and the notes of those that passed, if another is
+    inconclusive: they say what was accepted, and not what is undecided.
     """
     merged: dict[_Key, Evidence] = {}
     noted: dict[_Key, dict[int, list[Evidence]]] = {}
@@ -29,12 +30,18 @@ def merge(samples: Sequence[Iterable[Evidence]]) -> tuple[Evidence, ...]:
         replace(
             evidence,
             note=noted_once(
-                [each.note for each in sample if each.note and each.zero_everywhere <= evidence.zero_everywhere]
+                [each.note for each in sample if each.note and _counts(each, evidence)]
                 for sample in noted[key].values()
             ),
         )
         for key, evidence in merged.items()
     )
+
+
+def _counts(each: Evidence, merged: Evidence) -> bool:
+    """Whether the note of one sample belongs to the merged evidence."""
+    accepted = each.verdict is Verdict.PASSED and merged.verdict is Verdict.INCONCLUSIVE
+    return each.zero_everywhere <= merged.zero_everywhere and not accepted
 
 
 def _both(one: Evidence, other: Evidence) -> Evidence:
