@@ -12,6 +12,7 @@ from gradcli.diagnosis.added_terms import divisors
 from gradcli.diagnosis.facts import Facts, Slope
 from gradcli.diagnosis.table import Gradient
 from gradcli.frozen import dataclass
+from gradcli.verdict import tells_apart
 
 _ONCE = ((-1, "was left out as a factor"), (1, "is an extra factor"))
 _DIVIDED = ((-1, "was divided by once too often"), _ONCE[1])
@@ -23,6 +24,8 @@ _COMMON = 3
 
 _LONG = 10**9
 """From here on every float64 is near a whole number, which says nothing."""
+_LOOSEST = 1e-4
+"""A factor that gradient and slopes agree on to this part of the largest is named, with this accuracy."""
 _MEASURED = 6
 """Entries of a large gradient that are measured for the factor that they are wrong by."""
 
@@ -71,6 +74,25 @@ def fit_factor(claimed: FloatArray, numeric: FloatArray, bounds: FloatArray) -> 
     inside = np.abs(claimed - c * numeric) <= spread + 1e-10 * abs(c) * scale
     usable = known & (bounds <= 1e-2 * scale)
     return c if usable.sum() > 1 and bool(inside[usable].all()) else None
+
+
+def nearly_constant_factor(facts: Facts, place: int, gradients: Sequence[Gradient]) -> tuple[float, float] | None:
+    """The c with returned ≈ c × numerical, and how far they differ relative to the largest; None if that is not small.
+
+    An iteration that stops early gives values, and a gradient, that are off by more than the slopes are.
+    """
+    projected = facts.projections(place, gradients)
+    if projected is None:
+        return None
+    slopes = facts.slopes(place)
+    claimed, numeric = np.concatenate(projected), np.concatenate([s.values for s in slopes])
+    bounds = np.concatenate([s.bounds for s in slopes])
+    scale = np.abs(numeric).max(initial=0.0)
+    if not scale > 0 or not np.isfinite(claimed).all() or not bounds.max(initial=0.0) <= _LOOSEST * scale:
+        return None
+    c = float(claimed @ numeric / (numeric @ numeric))
+    off = float(np.abs(claimed - c * numeric).max()) / scale
+    return (c, off) if c != 0 and off <= _LOOSEST * abs(c) and tells_apart(abs(c - 1), off) else None
 
 
 def factor_on(facts: Facts, place: int, gradients: Sequence[Gradient], wrong: NDArray[np.bool_]) -> float | None:
@@ -160,4 +182,4 @@ def _sizes(subject: Subject) -> list[tuple[int, str]]:
     return sizes
 
 
-__all__ = ["Factor", "Slope", "constant_factor", "describe_factor", "fit_factor"]
+__all__ = ["Factor", "Slope", "constant_factor", "describe_factor", "fit_factor", "nearly_constant_factor"]

@@ -85,10 +85,13 @@ class Facts:
     def elsewhere(self) -> "Facts | None":
         """The facts at inputs moved by a few hundredths, each entry differently; None if forward rejects them.
 
-        This rules out what holds here only because entries happen to be equal, or a matrix symmetric.
+        This rules out what holds here only because entries happen to be equal, or a matrix symmetric, unless forward is
+        meant for symmetric ones alone.
         """
         generator = np.random.default_rng([self._seed, 37])
-        return self.at([moved(self.subject.arguments[p].value, generator) for p in self.subject.active])
+        values = [moved(self.subject.arguments[p].value, generator) for p in self.subject.active]
+        kept = [self.subject.arguments[p].domain == "spd" for p in self.subject.active]
+        return self.at([(v + np.swapaxes(v, -1, -2)) / 2 if k else v for v, k in zip(values, kept, strict=True)])
 
     def bound_anew(self) -> "Facts":
         """The same facts with calls limited in time, as at inputs that gradcli chose: a call may not return."""

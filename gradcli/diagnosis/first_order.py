@@ -115,6 +115,7 @@ _RULES: tuple[Callable[[Suspect], Named | None], ...] = (
     regions.by_rule,
     cotangents.right_for_ones,
     explained_by_slip,
+    whole.approximate_factor,
     regions.some_entries,
     missing_term,
     lacking_form,

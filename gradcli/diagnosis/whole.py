@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.entries import indices_of
-from gradcli.diagnosis.factor import constant_factor, describe_factor
+from gradcli.diagnosis.factor import constant_factor, describe_factor, nearly_constant_factor
 from gradcli.diagnosis.facts import REAL_ROWS
 from gradcli.diagnosis.suspect import Named, Suspect, each, name_of
 from gradcli.diagnosis.table import SIGNIFICANCE, Gradient
@@ -20,6 +20,8 @@ LEAST_ROLLED = 3
 _LOWER = (("bfloat16", 8, 2.0**-6), ("float16", 11, 2.0**-9), ("float32", 24, 1e-4))
 """Precisions, the bits of their numbers, and the largest error, as a part of the gradient's largest entry, that a
 backward computed in them has: four roundings of bfloat16 and float16, a sum of many terms in float32."""
+_DRIFT = 3.0
+"""A factor may change by so many times what it is off by, since an early stop is off in one direction."""
 _ZERO = 0.1
 """A derivative within its error bound of zero is called zero if three bounds are at most this part of the gradient."""
 
@@ -145,6 +147,27 @@ def factor(suspect: Suspect) -> Named | None:
         FindingKind.WRONG_FACTOR,
         f"{name}: the returned gradient is {_times(c, described.text)} the right one everywhere{because}",
         {"factor": described.text},
+    )
+
+
+def approximate_factor(suspect: Suspect) -> Named | None:
+    """One constant times the right gradient, to the accuracy of an iteration that stops early."""
+    facts, other = suspect.facts, suspect.elsewhere
+    here = nearly_constant_factor(facts, suspect.block, suspect.gradients)
+    alone = facts.subject.domain.blocks[suspect.block].size == facts.subject.codomain.size == 1
+    if here is None or other is None or alone:
+        return None
+    there = nearly_constant_factor(other.facts, other.block, other.gradients)
+    if there is None or abs(there[0] - here[0]) > _DRIFT * (here[1] + there[1]):
+        return None
+    c, off = here[0], max(here[1], there[1], abs(there[0] - here[0]))
+    rounded = next(r for digits in range(1, 18) if abs((r := float(f"{c:.{digits}g}")) - c) <= _DRIFT * off)
+    text = f"{rounded:.9g}"
+    return (
+        FindingKind.WRONG_SIGN if rounded == -1 else FindingKind.WRONG_FACTOR,
+        f"{suspect.name}: the returned gradient is {_times(rounded, text)} the right one everywhere, to within "
+        f"{of_largest(off + abs(rounded - c))}",
+        {"factor": text},
     )
 
 

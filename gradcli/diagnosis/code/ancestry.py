@@ -37,7 +37,8 @@ class Ancestry:
         """The last statement that calculated the one value which an expression passes on; None if it calculates itself.
 
         A factor that backward is given, such as grad_output, does not count. A sum of terms that a loop collects passes
-        the terms on; and what another backward returned is right where this one calculates further with it.
+        the terms on; and what another backward
+        or Function returned is right where this one calculates further with it.
         """
         found: ast.stmt | None = None
         for _ in self._made:
@@ -83,8 +84,9 @@ def _is_own(node: ast.stmt, value: ast.expr) -> bool:
 
 
 def _is_delegated(value: ast.expr) -> bool:
-    """Whether a value is what another backward returns."""
-    return isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "backward"
+    """Whether a value is what another backward returns, or another Function."""
+    called = value.func if isinstance(value, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr in ("backward", "apply")
 
 
 def _added(statement: ast.stmt, value: ast.expr) -> ast.expr | None:
