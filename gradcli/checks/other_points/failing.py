@@ -1,6 +1,7 @@
 """A gradient that is wrong at other inputs than the random ones: the failure, and a domain that excludes them."""
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -40,7 +41,8 @@ def failures(
         return []
     worst = proof.worst(smooth[0])
     found = replace(proof.found, blocks=tuple(_counted(block) for block in smooth))
-    label = label or _label(situation.subject.arguments, worst)
+    drawn = situation.subject.arguments
+    label = label or _label(drawn, _unusual(drawn, proof.subject.arguments, worst))
     return [
         _labelled(evidence, proof, label)
         for evidence in evidence_of(check, 1, proof.map_, found, proof.subject.output_numbers)
@@ -89,6 +91,36 @@ def _label(drawn: Sequence[Argument], wrong: Wrong) -> str:
         else "give fixed numbers as inputs (the key 'value' in a spec, or tensors in Python)"
     )
     return f"{where}; if such values cannot occur in your program, {advice}"
+
+
+def _unusual(drawn: Sequence[Argument], tried: Sequence[Argument], wrong: Wrong) -> Wrong:
+    """The entry of another input in the same place, if its value is out of the ordinary, and that of the wrong is not.
+
+    A gradient may depend on the difference of two inputs, as that of a loss does, of which one has an ordinary value.
+    """
+    own = next((a for a in drawn if a.name == wrong.input and a.is_tensor), None)
+    if own is None or wrong.entry is None or wrong.value is None or not _is_ordinary(own, wrong.value):
+        return wrong
+    place = re.fullmatch(rf"{re.escape(wrong.input)}(?:\[([\d, ]+)\])?", wrong.entry)
+    index = () if place is None or place[1] is None else tuple(int(n) for n in place[1].split(","))
+    if place is None or len(index) != len(own.shape):
+        return wrong
+    for before, after in zip(drawn, tried, strict=True):
+        alike = before.is_tensor and before.value is not None and before.shape == own.shape == after.shape
+        if not alike or before.name == wrong.input or not before.value.size:
+            continue
+        value = after.value[index].item()
+        if not _is_ordinary(before, value):
+            return replace(
+                wrong, input=before.name, entry=wrong.entry.replace(wrong.input, before.name, 1), value=value
+            )
+    return wrong
+
+
+def _is_ordinary(drawn: Argument, value: complex) -> bool:
+    """Whether a value is neither larger nor smaller than all that were drawn for an input."""
+    sizes = np.abs(drawn.value)
+    return bool(sizes.size and sizes.min() <= abs(value) <= sizes.max())
 
 
 def _excluding(drawn: Argument, wrong: Wrong) -> str | None:

@@ -1,0 +1,62 @@
+"""Of two inputs whose difference decides, the one with a value out of the ordinary is named."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.cases import Argument
+from gradcli.checks.other_points.failing import _unusual
+from gradcli.checks.other_points.proof import Wrong
+from gradcli.engine import autograd
+from gradcli.verdict import Verdict
+
+PRED = Argument(name="pred", value=np.array([0.5, -1.5]), is_tensor=True)
+TARGET = replace(PRED, name="target", value=np.array([0.25, 1.0]))
+
+
+@pytest.mark.parametrize(
+    ("entry", "pred", "target", "named"),
+    [
+        ("pred[1]", 0.7, 800.0, "target[1]"),
+        ("pred[1]", 700.0, 800.0, "pred[1]"),
+        ("pred[1]", 0.7, 0.5, "pred[1]"),
+        ("the real part of pred[1]", 0.7, 800.0, "the real part of pred[1]"),
+    ],
+)
+def test_the_entry_that_is_named(entry: str, pred: float, target: float, named: str) -> None:
+    tried = [replace(PRED, value=np.array([0.5, pred])), replace(TARGET, value=np.array([0.25, target]))]
+    found = _unusual([PRED, TARGET], tried, Wrong(input="pred", entry=entry, value=pred))
+    assert found.entry == named
+
+
+def clipped(limit: float) -> type[autograd.Function]:
+    class LogCosh(autograd.Function):
+        @staticmethod
+        def forward(ctx, pred, target):
+            difference = pred - target
+            ctx.save_for_backward(difference)
+            size = difference.abs()
+            return (size + (-2 * size).exp().log1p()).mean()
+
+        @staticmethod
+        def backward(ctx, g):
+            (difference,) = ctx.saved_tensors
+            gradient = g * difference.tanh() / difference.numel()
+            gradient = gradient * (1 - 2 * (difference < -limit).to(gradient.dtype))
+            return gradient, -gradient
+
+    return LogCosh
+
+
+def test_a_loss_that_is_wrong_at_large_differences() -> None:
+    inputs = {"pred": {"shape": [3, 4]}, "target": {"shape": [3, 4]}}
+    options = {"order": 1, "samples": 1, "shrink": False}
+    assert gradcli.check(clipped(np.inf), inputs, **options).cases[0].verdict is Verdict.PASSED
+    case = gradcli.check(clipped(6.0), inputs, **options).cases[0]
+    assert case.verdict is Verdict.FAILED
+    told = [re.search(r"= (\S+), a value that gradcli tried", finding.message) for finding in case.findings]
+    assert all(abs(float(value[1])) > 5 for value in told if value is not None)
+    assert any(told)
