@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument
-from gradcli.checks.other_points.tuples import are_numbers, tuples_to_try
+from gradcli.checks.other_points.tuples import are_numbers, in_few_digits, tuples_to_try
 from gradcli.errors import UserCodeError
 from gradcli.inputs.hints.argument_names import BLANK_NAMES
 
@@ -128,11 +128,6 @@ def other_values(value: float) -> tuple[Any, ...]:
         return (0.375, 2.5)
     scaled = (in_few_digits(value * _SMALLER), in_few_digits(value * _LARGER))  # a shorter step is more accurate
     return tuple(v for v in scaled if math.isfinite(v) and v != value and v not in _NEUTRAL)
-
-
-def in_few_digits(value: float) -> float:
-    """The number with six digits, to be read and typed: 0.75 times 0.07 is 0.052500000000000005."""
-    return float(f"{value:.6g}")
 
 
 def _if_an_axis(argument: Argument, arguments: Sequence[Argument]) -> tuple[int, ...]:

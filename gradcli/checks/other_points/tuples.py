@@ -61,8 +61,13 @@ def _other_wholes(value: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 def _other_reals(value: tuple[float, ...]) -> Iterator[tuple[float, ...]]:
     """Numbers of the same order, such as limits have, and of unequal size where they were equal."""
-    scaled = [0.375 if each == 0 else float(f"{each * _SMALLER:.6g}") for each in value]
+    scaled = [0.375 if each == 0 else in_few_digits(each * _SMALLER) for each in value]
     ordered = sorted(scaled) if sorted(value) == [*value] else scaled
     if len(set(value)) == len(value):
         yield tuple(ordered)
-    yield tuple(each if place % 2 else float(f"{each * _LARGER / _SMALLER:.6g}") for place, each in enumerate(scaled))
+    yield tuple(each if place % 2 else in_few_digits(each * _LARGER / _SMALLER) for place, each in enumerate(scaled))
+
+
+def in_few_digits(value: float) -> float:
+    """The number with six digits, to be read and typed: 0.75 times 0.07 is 0.052500000000000005."""
+    return float(f"{value:.6g}")
