@@ -276,9 +276,21 @@ def _excuse(subject: Subject, other: Subject, argument: Argument) -> str | None:
         )
     if sets_accuracy(argument.name):
         return f"{argument.name} sets how accurate forward is, and so how accurate the gradient can be"
-    if loops_until_satisfied(subject, other, argument.value):
+    if loops_until_satisfied(subject, _of_twice_the_steps(subject, other, argument), argument.value):
         return f"{argument.name} decides how many iterations forward runs, and so how accurate the gradient can be"
     return None
+
+
+def _of_twice_the_steps(subject: Subject, other: Subject, argument: Argument) -> Subject:
+    """The Function with twice the whole number, or `other` where forward refuses that.
+
+    An iteration that has converged changes as little in many steps as in one; a scheme in time changes more in each.
+    """
+    if type(argument.value) is not int or argument.value < 1:
+        return other
+    more = 2 * argument.value + 1  # odd: an iteration may go back and forth between two values
+    given = [replace(a, value=more) if a.name == argument.name else a for a in other.arguments]
+    return _accepted(subject, given) or other
 
 
 def _same_forward(subject: Subject, other: Subject) -> bool:

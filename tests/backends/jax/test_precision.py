@@ -140,7 +140,7 @@ rounded_in_backward = made(computed_as_given, in_single())
     [
         ("right", "float64", []),
         ("right", "float32", []),
-        ("wrong", "float64", [FindingKind.WRONG_GRADIENT]),
+        ("wrong", "float64", [FindingKind.WRONG_FACTOR]),
         ("rounded_in_backward", "float64", [FindingKind.LOW_PRECISION]),
         ("rounded_in_backward", "float32", []),
     ],

@@ -75,3 +75,63 @@ def test_one_that_may_have_reached_its_limit_is_only_noted(ns):
 
     found = drawn(ns, root, lambda ns, x, g: g * ns.sign(x))
     assert found.verdict is Verdict.PASSED
+
+
+def stepped(ns, *, hard_coded):
+    """Twenty short steps of a scheme in time; backward goes back through as many, or always through twenty."""
+
+    class Stepped(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, steps=20):
+            ctx.save_for_backward(x)
+            ctx.steps = 20 if hard_coded else steps
+            for _ in range(steps):
+                x = x - 1e-3 * (x**3 - x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            slopes = []
+            for _ in range(ctx.steps):
+                slopes.append(1 - 1e-3 * (3 * x * x - 1))
+                x = x - 1e-3 * (x**3 - x)
+            for slope in slopes:
+                g = g * slope
+            return g, None
+
+    return Stepped
+
+
+def converged(ns):
+    """Newton's method for a square root, far past convergence, with the gradient of the limit."""
+
+    class Converged(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, steps=9):
+            y = 1 + 0 * x
+            for _ in range(steps):
+                y = (y + (1 + x * x) / y) / 2
+            ctx.save_for_backward(x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return g * x / y, None
+
+    return Converged
+
+
+def test_steps_in_time_are_no_iteration_that_has_converged(ns):
+    """One more of twenty short steps changes the outputs by a thousandth, as an iteration near its limit does."""
+    settings = Settings(order=1, samples=1, shrink=False)
+    spec = CheckSpec(target="planted:Stepped", inputs=(parse_input("x=4"),), inputs_from=InputsFrom.FLAGS)
+    for target, verdict in (
+        (stepped(ns, hard_coded=False), Verdict.PASSED),
+        (converged(ns), Verdict.PASSED),
+        (stepped(ns, hard_coded=True), Verdict.FAILED),
+    ):
+        found = check_object(target, case_of(spec, settings))
+        assert found.verdict is verdict
+    assert {e.check for e in found.evidence if e.verdict is Verdict.FAILED} == {"constants"}
