@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from enum import Enum
 
 from gradcli.frozen import dataclass
-from gradcli.reporters.advice import advice_on
 from gradcli.reporters.escaping import lines_of, printable
 from gradcli.reporters.gradient_table import table_lines
 from gradcli.reporters.wording import digits_for, fix_command, flags, index, magnitude, number, size_of
@@ -243,6 +242,8 @@ def _doubt(result: CheckResult) -> Iterator[Line]:
         yield _note("no check compared a gradient with finite differences: run without --only, or give other inputs")
     for text in dict.fromkeys(_doubt_sentence(evidence) for evidence in doubtful):
         yield Line(f"{_MARGIN}{text}", Role.SENTENCE, fold=True)
+    from gradcli.reporters.advice import advice_on  # most commands give no advice
+
     for remedy in filter(None, dict.fromkeys(advice_on(evidence, result) for evidence in doubtful)):
         yield Line(f"{_MARGIN}{remedy}", Role.ADVICE, fold=True)
     if result.inputs:
