@@ -35,8 +35,8 @@ def locate(finding: Finding, subject: Subject, wrong: Sequence[str] = ()) -> Sus
 
     For a gradient: the last statement that calculated what is returned for that input, and for the other inputs in
     `wrong`, whose gradients nothing else explains; else the return statement, or the last statement that ran where
-    there is none. For a write in place: the first statement
-    that writes into an existing object. For a gradient in a wrong place: where it was computed.
+    there is none. For a write in place: the first statement that writes into an existing object. For a gradient in a
+    wrong place: where it was computed.
     """
     if finding.location is not None or finding.kind is FindingKind.LEAKS_MEMORY:
         return _kept_on_ctx(finding, subject) if finding.location is None else None
@@ -145,11 +145,11 @@ def _last_return(source: FunctionSource, executed: set[int]) -> ast.Return | Non
     return max(found, key=lambda n: n.lineno, default=None)
 
 
-def _last_statement(source: FunctionSource, executed: set[int]) -> int:
-    """The first line of the last statement that ran; that of the function itself, where none did."""
+def _last_statement(source: FunctionSource, executed: set[int]) -> int | None:
+    """The first line of the last statement that ran; None if no call of the function was followed."""
     nodes = (node for node in ast.walk(source.tree) if isinstance(node, ast.stmt) and node is not source.tree)
     simple = [node.lineno for node in nodes if not hasattr(node, "body") and _ran(node, executed)]
-    return max(simple, default=source.tree.lineno)
+    return max(simple, default=None)
 
 
 def _filled_line(
