@@ -22,7 +22,7 @@ def documentation_of(target: type | Callable[..., Any]) -> str:
 
 
 def _up_to_forward(target: type) -> Sequence[type]:
-    """A class and its base classes, up to the one whose forward it has; the class alone where there is no forward."""
+    """A class, then its base classes up to the one that defines forward; the class alone where none defines it."""
     owners = inspect.getmro(target)
     written = next((number for number, owner in enumerate(owners) if "forward" in vars(owner)), 0)
     return owners[: written + 1]

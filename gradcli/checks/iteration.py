@@ -19,7 +19,8 @@ _LINES = 100_000
 _STEPS = 4
 """A loop of fewer steps is no iteration to convergence: Newton's method needs four from a good guess."""
 _AROUND = (4.0, 16.0, 64.0)
-"""The largest factors of entries, from the inputs' own magnitude to one that takes an exact method farther."""
+"""Entries are multiplied by random factors up to these: about the same magnitude, and larger ones at which a loop that
+ends by its own condition runs longer."""
 
 
 def iterates(subject: Subject, arguments: Sequence[Argument]) -> bool:

@@ -236,14 +236,14 @@ def _smallest(lines: tuple[str, ...]) -> Iterator[Line]:
 
 
 def _doubt(result: CheckResult) -> Iterator[Line]:
+    from gradcli.reporters.advice import advice_on  # most commands give no advice
+
     yield from (_note(note) for note in result.notes)
     doubtful = [evidence for evidence in result.evidence if evidence.verdict is Verdict.INCONCLUSIVE]
     if not doubtful:
         yield _note("no check compared a gradient with finite differences: run without --only, or give other inputs")
     for text in dict.fromkeys(_doubt_sentence(evidence) for evidence in doubtful):
         yield Line(f"{_MARGIN}{text}", Role.SENTENCE, fold=True)
-    from gradcli.reporters.advice import advice_on  # most commands give no advice
-
     for remedy in filter(None, dict.fromkeys(advice_on(evidence, result) for evidence in doubtful)):
         yield Line(f"{_MARGIN}{remedy}", Role.ADVICE, fold=True)
     if result.inputs:

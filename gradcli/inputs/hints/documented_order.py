@@ -11,7 +11,7 @@ _MORE = re.compile(
     r"\b(?:(?:has|have|having|with)\s+)(?:more|at least as many)\s+(rows|columns)\s+(?:than|as)\s+(?:rows|columns)\b"
 )
 _CASE = re.compile(r"(?<!\bonly )(?<!\bvalid )(?<!\bdefined )\b(?:if|when|whenever|unless|whether)\b", re.IGNORECASE)
-"""What tells a case from a demand: `if m >= n, the inverse from the left` says nothing of the other case."""
+"""Words that introduce a case: `if m >= n, the inverse is a left one` does not require that m >= n."""
 
 Order = tuple[tuple[str, str], ...]
 

@@ -102,7 +102,8 @@ _REFUSED_KINDS = (
     "returned a gradient different from None at position ",
     "Custom VJP bwd rule ",
 )
-"""How they refuse what is no gradient: another type, one for what is no tensor, and another structure."""
+"""How they refuse a gradient for another reason: of a wrong type, for an argument that is not a tensor, or in a wrong
+structure (JAX)."""
 
 
 def refused_gradient(message: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:

@@ -83,7 +83,7 @@ class FailureProof:
 def _returns_numbers(subject: Subject, name: str | None) -> bool:
     """Whether backward returns anything but zeros for an input: zeros of a wrong shape would show only half of it.
 
-    What is no tensor has no shape to be shown.
+    An object that is not a tensor counts too: it has no shape that a larger input would show better.
     """
     raw = subject.raw_backward([np.ones(block.shape, block.dtype) for block in subject.codomain.blocks])
     places = [place for place, argument in enumerate(subject.arguments) if argument.name == name]
