@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 import gradcli
-from benchmarks import misses, plateaus
+from benchmarks import misses
 from benchmarks.alarms import form
 from benchmarks.correct.catalogue import ALL
 from benchmarks.correct.planted import planted
 from benchmarks.correct.specimen import Specimen, hidden
+from benchmarks.plateaus import run as plateaus
 from benchmarks.plateaus.functions import FOUND, Rough
 from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.maps.vector_map import VectorMap

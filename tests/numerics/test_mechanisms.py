@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("torch", reason="the recorded cases are Functions of PyTorch")
 from benchmarks.ablation.mechanisms import MECHANISMS, discovered
 from benchmarks.ablation.run import places
+from benchmarks.ablation.tables import TABLES
 from benchmarks.sensitivity import at, numbers, scaled
 
 
@@ -38,3 +39,10 @@ def test_values_are_scaled_as_what_they_are() -> None:
     assert scaled(1, 0.5) == 1
     assert scaled((0.5, 4), 2.0) == (1.0, 8)
     assert scaled(0, 2.0) is None
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_table_has_cases_that_can_be_called(table) -> None:
+    name, check = next(TABLES[table](1))
+    assert name
+    assert check()
