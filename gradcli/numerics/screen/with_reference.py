@@ -16,7 +16,7 @@ from gradcli.numerics.maps.sizes import COMPUTED
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Doubt, Outcome, Pair
 from gradcli.numerics.reference.arbitration import Dispute, Ruling, ruled_over_wide_steps, settle
 from gradcli.numerics.reference.discrepancy import Discrepancy, compare, compare_all, excess, wrong_focus
-from gradcli.numerics.reference.symmetric import NOTE, on_symmetric_changes, share_alike
+from gradcli.numerics.reference.symmetric import OTHER_SHARES, on_symmetric_changes, share_alike
 from gradcli.numerics.regularity.gradient_noise import jitter, jitter_of
 from gradcli.numerics.regularity.iteration import LOOSE, stops_early
 from gradcli.numerics.regularity.stored_format import significance_of
@@ -63,7 +63,7 @@ class WitnessComparison:
         agreement at a resolution coarser than their difference becomes WEAK.
         """
         if pair in self.detached:
-            return replace(result, note=NOTE if pair in self.shared else DETACHED)
+            return replace(result, note=OTHER_SHARES if pair in self.shared else DETACHED)
         discrepancy = self.contested.get(pair)
         if discrepancy is None or result.impression is not Impression.AGREES:
             return result

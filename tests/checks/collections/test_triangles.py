@@ -13,7 +13,7 @@ import gradcli
 from benchmarks.correct.draws import spd
 from benchmarks.correct.triangles import READERS, doubled, folded, function, right
 from gradcli import engine
-from gradcli.numerics.reference.symmetric import NOTE
+from gradcli.numerics.reference.symmetric import NOTE, OTHER_SHARES
 from gradcli.verdict import Verdict
 
 WAYS = [
@@ -52,3 +52,49 @@ def test_where_forward_reads_one_triangle_both_ways_to_share_pass(reader, ns, hi
     assert (shared.verdict, own.verdict) == (Verdict.PASSED, Verdict.PASSED)
     assert shared.note == NOTE
     assert gradient_of(ns, reader, doubled, hidden).verdict is Verdict.FAILED
+
+
+class ConjugateGradients(torch.autograd.Function):
+    """The solution x of A x = b for symmetric A. Autodiff of the loop is right for symmetric changes of A only."""
+
+    factor = 1.0
+
+    @staticmethod
+    def solved(a, b):
+        x, r = torch.zeros_like(b), b
+        p, size = r, r @ r
+        for _ in range(40):
+            if size <= 1e-24 * (b @ b):
+                break
+            step = size / (p @ (a @ p))
+            x, r = x + step * p, r - step * (a @ p)
+            p, size = r + (r @ r) / size * p, r @ r
+        return x
+
+    @classmethod
+    def forward(cls, ctx, a, b):
+        x = cls.solved(a, b)
+        ctx.save_for_backward(a, x)
+        return x
+
+    @classmethod
+    def backward(cls, ctx, g):
+        a, x = ctx.saved_tensors
+        y = cls.solved(a.mT, g)
+        return -cls.factor * y[:, None] * x, y
+
+
+class OffByOnePercent(ConjugateGradients):
+    factor = 1.01
+
+
+@pytest.mark.usefixtures("unexplained")
+def test_where_autodiff_divides_the_gradient_otherwise_the_note_says_so() -> None:
+    rng = np.random.default_rng(3)
+    a, b = spd(3, 0.5, 3)(rng), torch.tensor(rng.standard_normal(3), requires_grad=True)
+    for target, verdict in ((ConjugateGradients, Verdict.PASSED), (OffByOnePercent, Verdict.FAILED)):
+        (case,) = gradcli.check(target, (a, b), order=1, seed=1, shrink=False, only=("gradient",)).cases
+        found = next(e for e in case.evidence if e.check == "gradient" and e.input == "a")
+        assert found.verdict is verdict
+        if verdict is Verdict.PASSED:
+            assert found.note == OTHER_SHARES
