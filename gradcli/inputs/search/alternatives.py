@@ -15,7 +15,8 @@ from gradcli.cases import InputSpec
 from gradcli.inputs.hints import argument_names
 from gradcli.inputs.hints.argument_names import types_named
 from gradcli.inputs.hints.source_hints import SourceHints
-from gradcli.inputs.search.candidates import OMITTED, Choice, Slot, annotated_values
+from gradcli.inputs.hints.suggested_constants import annotated_values
+from gradcli.inputs.search.candidates import OMITTED, Choice, Slot
 from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.targets import Trial
 

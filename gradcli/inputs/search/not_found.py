@@ -8,8 +8,8 @@ from gradcli.cases import InputSpec
 from gradcli.errors import OverrunError, raised_on_host
 from gradcli.inputs.hints.documented_order import documented_order
 from gradcli.inputs.hints.documented_shapes import documented_shapes, names_in, size_of
+from gradcli.inputs.hints.suggested_constants import sure_constants
 from gradcli.inputs.search.budget import Budget
-from gradcli.inputs.search.candidates import sure_constants
 from gradcli.inputs.search.named_axes import SIZES
 from gradcli.inputs.search.trials import Failure
 from gradcli.sources import source_of, tree_of
