@@ -115,3 +115,54 @@ def test_in_numpy(factor: float, verdict: Verdict) -> None:
     pair = GradientPair(function=smoothed, gradient=gradient)
     (case,) = gradcli.check(pair, order=1, shrink=False).cases
     assert case.verdict is verdict, (case.findings, case.error)
+
+
+WRITES = {
+    "augmented": "mean += 0.1 * (new - mean)",
+    "method": "mean.lerp_(new, 0.1)",
+    "view": "mean.data.mul_(0.9).add_(0.1 * new)",
+    "subscript": "mean[:] = 0.9 * mean + 0.1 * new",
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
+def test_a_buffer_whose_old_values_an_output_depends_on_requires_no_gradient(
+    ns: Any, write: str, factor: float, verdict: Verdict, tmp_path: Any
+) -> None:
+    name = ns.__name__
+    path = tmp_path / "shifted.py"
+    path.write_text(f"""
+import {name} as ns
+class Shift(ns.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, mean):
+        old, new = mean.clone(), x.detach().mean(0)
+        {WRITES[write]}
+        return x - old
+    @staticmethod
+    def backward(ctx, g):
+        return {factor} * g, None
+""")
+    (case,) = gradcli.check(f"{path}:Shift", order=1, shrink=False).cases
+    assert case.verdict is verdict, case.error
+    assert case.inputs[1].requires_grad is False
+
+
+def test_what_backward_has_a_gradient_for_may_not_be_written_into(ns: Any) -> None:
+    class Scaled(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any) -> Any:
+            ctx.save_for_backward(x.clone())
+            y = x * w
+            w.mul_(0.9)
+            return y * 1.0
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return None, g * x
+
+    (case,) = gradcli.check(Scaled, order=1, shrink=False).cases
+    assert case.verdict is Verdict.FAILED
+    assert "mutates-input" in {finding.kind.value for finding in case.findings}

@@ -10,6 +10,7 @@ from typing import Any
 
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors, is_layers_parameter, names_tensors
+from gradcli.inputs.hints.buffers import written_into
 from gradcli.inputs.hints.conjugates import conjugates_arguments, conjugates_reals, surroundings
 from gradcli.inputs.hints.documented_order import Order, documented_order
 from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes
@@ -49,7 +50,7 @@ class SourceHints:
     `conjugated` says that forward conjugates an argument itself, or takes its imaginary part; `names` are forward's
     global names, `documented` the shapes that docstrings and comments give for arguments, and `values` what they say of
     the values. `tensors` are annotated as such. `keys` are JAX's random keys, True for typed ones. `order` holds pairs
-    of sizes of which the first is the larger one; `letters` are those of einsums.
+    of sizes of which the first is the larger one; `letters` are those of einsums. Forward writes into `written`.
     """
 
     forward: str
@@ -64,6 +65,7 @@ class SourceHints:
     keys: Mapping[str, bool] = field(default_factory=dict)
     order: Order = ()
     letters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    written: frozenset[str] = frozenset()
 
     def sum_of(self, position: int) -> Sum | None:
         """The sum of the cotangent that is a factor of this argument's gradient."""
@@ -347,14 +349,15 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         backward=text,
         gradients=gradients,
         conjugated=tree is not None and conjugates_arguments(tree, names, used),
-        sums=sums_of(tree_of(text), names) if text else sums_of_named(tree_of(own), names),
+        sums=sums_of(tree_of(text), names) if text else sums_of_named(tree, names),
         names=used,
-        documented={**dict.fromkeys(numbers, ()), **entries_read(tree_of(own), names), **values.shapes, **shapes},
+        documented={**dict.fromkeys(numbers, ()), **entries_read(tree, names), **values.shapes, **shapes},
         values=values,
         keys=random_keys(info, names, own),
         tensors=frozenset(name for name, annotation in annotations.items() if names_tensors(annotation)),
         order=documented_order(shapes, own, info.documentation),
         letters=einsum_letters(info.forward),
+        written=written_into(tree, names),
     )
 
 

@@ -308,10 +308,11 @@ def _said_bonus(said: str | None, rank: int) -> float:
 
 
 def _real_kinds(word: str, name: str, gradient: bool | None, hints: SourceHints) -> dict[str, float]:
-    """What a real tensor costs more, and one without a gradient where such a one may be meant, as for labels."""
+    """What a real tensor costs more, and one without a gradient where such a one may be meant: labels, buffers."""
     said, is_constant = hints.values.domains.get(name), name in hints.values.constants
     is_label = said in (("simplex", *LABELS) if argument_names.PROBABILITY_NAMES.fullmatch(word) else LABELS)
-    if gradient is False and (is_label or is_constant or hints.refuses_gradient(name)):
+    is_buffer = name in hints.written
+    if gradient is False and (is_label or is_constant or is_buffer or hints.refuses_gradient(name)):
         return {"float": 0.0, "label": -LABEL_BONUS}
     return {"float": 0.0, "label": UNSURE_LABEL_COST} if is_constant and gradient is None else {"float": 0.0}
 
