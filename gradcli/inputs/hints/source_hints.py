@@ -16,7 +16,7 @@ from gradcli.inputs.hints.documented_order import Order, documented_order
 from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes
 from gradcli.inputs.hints.documented_values import Documented, documented_values
 from gradcli.inputs.hints.einsums import einsum_letters
-from gradcli.inputs.hints.entries_read import entries_read
+from gradcli.inputs.hints.entries_read import entries_read, without_components
 from gradcli.inputs.hints.named_gradients import sums_of_named
 from gradcli.inputs.hints.one_hot_labels import one_hot_labels
 from gradcli.inputs.hints.random_keys import random_keys
@@ -335,12 +335,13 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     ]
     only = needed[0] if len(needed) == 1 else None
     values = documented_values(called, own, info.documentation, only=only, shapes=shapes).of_each(written)
-    shapes = {name: shapes[said] for name, said in written.items() if said in shapes}
+    tree = tree_of(own)
+    entries = entries_read(tree, names)
+    shapes = without_components({name: shapes[said] for name, said in written.items() if said in shapes}, entries)
     one_hot = dict.fromkeys(one_hot_labels(info.forward, names), "one-hot")
     values = replace(values, domains={**one_hot, **values.domains})
     gradients = _gradients(text, len(names))
     used = ChainMap(*map(surroundings, (info.forward, None if info.inner else info.backward)))
-    tree = tree_of(own)
     numbers = [
         n for n, grad in zip(names, gradients, strict=True) if values.types.get(n) == "scalar" and grad is not False
     ]
@@ -351,7 +352,7 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         conjugated=tree is not None and conjugates_arguments(tree, names, used),
         sums=sums_of(tree_of(text), names) if text else sums_of_named(tree, names),
         names=used,
-        documented={**dict.fromkeys(numbers, ()), **entries_read(tree, names), **values.shapes, **shapes},
+        documented={**dict.fromkeys(numbers, ()), **entries, **values.shapes, **shapes},
         values=values,
         keys=random_keys(info, names, own),
         tensors=frozenset(name for name, annotation in annotations.items() if names_tensors(annotation)),

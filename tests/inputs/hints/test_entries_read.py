@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from gradcli.inputs.hints.entries_read import entries_read
+from gradcli.inputs.hints.entries_read import entries_read, without_components
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,20 @@ from gradcli.inputs.hints.entries_read import entries_read
         ("return h.index_add(0, x[0], h).index_add(0, x[1], h)", {}),
         ("a, b = x\n    return a.sum() + b.sum()", {}),
         ("return x[0] * x[1] + x.sum()", {}),
+        ("return h * x[2].cos() + x[:2]", {"x": (3,)}),
+        ("return h * x[0] + x[1:3].sum()", {"x": (3,)}),
+        ("return h * x[0] + x[2:4]", {}),
+        ("ctx.save_for_backward(x)\n    return h * x[0:2] + x[2:4]", {}),
+        ("return h * x[0] + x[1:]", {}),
+        ("return h * x[:, 0] + x[0:2]", {}),
     ],
 )
 def test_entries_fix_a_length_unless_they_are_indices_or_arrays(body, shapes):
     tree = ast.parse(f"def forward(ctx, h, x):\n    {body}")
     assert entries_read(tree, ["h", "x"]) == shapes
+
+
+def test_names_of_entries_are_no_axes() -> None:
+    shapes = {"pose": ("x", "y", "angle"), "points": ("N", 2), "state": ("x", "v")}
+    read = {"pose": (3,), "state": (2,)}
+    assert without_components(shapes, read) == {"points": ("N", 2), "state": ("x", "v")}
