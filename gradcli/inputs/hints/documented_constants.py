@@ -21,6 +21,11 @@ _PROSE = (
         re.IGNORECASE,
     ),
     re.compile(rf"\bnot differentiated (?:w\.?r\.?t\.?|with respect to|in|for)\s+{_LIST}", re.IGNORECASE),
+    re.compile(
+        rf"{_LIST}(?:\s*[(\[][^()\[\]]*[)\]])?,?\s+(?:(?:which|that)\s+)?(?:(?:is|are)\s+)?"
+        rf"(?:not differentiated|(?:no|without)\s+{_GRADIENT})(?!\s+(?:to|for|of|w\.?r\.?t|with|in)\b)",
+        re.IGNORECASE,
+    ),
     re.compile(rf"{_LIST}\s+(?:gets?|receives?|has|have|needs?|requires?) no {_GRADIENT}", re.IGNORECASE),
 )
 
