@@ -309,7 +309,8 @@ class FindingKind(Enum):
         "vmap-mismatch",
         "GC404",
         "A call under vmap gives other outputs or gradients than a loop over the batch.",
-        "Outputs and gradients under vmap, with the batch on different axes, are compared with those of a loop.",
+        "Outputs and gradients under vmap, with the batch on different axes, are compared with those of a loop. What "
+        "the rule refuses with a NotImplementedError is reported only as a note.",
         "Handle every value of in_dims in the batching rule, or set generate_vmap_rule = True.",
     )
     JIT_MISMATCH = (

@@ -161,3 +161,30 @@ def test_wrong_rules_for_vmap_are_named_and_placed(function):
     assert [f.kind for f in case.findings] == [FindingKind.VMAP_MISMATCH]
     lines, first = inspect.getsourcelines(function.vmap)
     assert case.findings[0].location.line == first + len(lines) - 1
+
+
+class RefusesTheLastAxis(ByHand):
+    @staticmethod
+    def vmap(info, in_dims, x, w):
+        if in_dims[0] not in (0, None):
+            raise NotImplementedError("the batch has to be in front")
+        return ByHand.vmap(info, in_dims, x, w)
+
+
+class RefusesAndIsWrongAlone(ByHand):
+    @staticmethod
+    def vmap(info, in_dims, x, w):
+        outputs, place = RefusesTheLastAxis.vmap(info, in_dims, x, w)
+        return (outputs * 1.001 if in_dims[1] is None else outputs), place
+
+
+def test_what_a_rule_for_vmap_refuses_is_a_note() -> None:
+    inputs = {"x": {"shape": [3, 4]}, "w": {"shape": []}}
+    right, wrong = (
+        gradcli.check(function, inputs, order=1, shrink=False).cases[0]
+        for function in (RefusesTheLastAxis, RefusesAndIsWrongAlone)
+    )
+    assert right.verdict is Verdict.PASSED
+    (note,) = (e.note for e in right.evidence if e.check == "batching")
+    assert "the batch has to be in front" in note
+    assert [f.kind for f in wrong.findings] == [FindingKind.VMAP_MISMATCH]
