@@ -216,3 +216,37 @@ def test_vectors_are_found_of_which_one_has_to_be_longer_than_twice_the_other(ns
     result = checked(Dilated)
     assert result.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), result
     assert all(len(spec.shape or ()) == 1 and min(spec.shape or (0,)) > 1 for spec in result.inputs)
+
+
+def rotated(ns: Any, factor: float) -> Any:
+    """Points turned by a quaternion q, of which a matrix is accepted by forward as well."""
+
+    def cross(a: Any, b: Any) -> Any:
+        return ns.cross(a, b, dim=-1)
+
+    class Rotated(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, q: Any, points: Any) -> Any:
+            w, u = q[0], q[1:].expand_as(points)
+            ctx.save_for_backward(q, points)
+            return points + 2 * (w * cross(u, points) + cross(u, cross(u, points)))
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            q, p = ctx.saved_tensors
+            w, u = q[0], q[1:].expand_as(p)
+            along = 2 * (g * cross(u, p)).sum()
+            across = 2 * (w * cross(p, g) + cross(cross(u, p), g) + cross(p, cross(g, u))).sum(0)
+            turned = g + 2 * (w * cross(g, u) + cross(u, cross(u, g)))
+            return ns.cat([along.reshape(1), factor * across]), turned
+
+    return Rotated
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
+def test_where_backward_is_refused_at_the_first_inputs_the_search_goes_on(
+    ns: Any, factor: float, verdict: Verdict
+) -> None:
+    found = checked(rotated(ns, factor))
+    assert found.verdict is verdict
+    assert found.inputs[0].shape == (4,)

@@ -160,7 +160,7 @@ class BestFirstSearch:
                 self._accept(outcome)
                 if last is None:
                     last = visited + max(MORE_SKELETONS, visited)
-                    self._budget.allow(MORE_TRIES)
+                    self._budget.allow(MORE_TRIES * (1 if fitting(self._found) else 3))
                 if self._is_enough() or self._budget.is_slow:
                     break
             else:
