@@ -102,8 +102,8 @@ class OtherInputsCheck(Check):
             return kept
         why = "you gave the inputs, and these values are not among them"
         if counts:
-            at_one_point = "the gradient at a kink is a matter of convention"
-            why = "forward iterates, and may not have converged at these inputs" if steps else at_one_point
+            why = "the gradient at a kink is a matter of convention" if wrong.at_one_point else "it is right close by"
+            why = "forward iterates, and may not have converged at these inputs" if steps else why
         return [self.passed(note_of(*simplest(situation, found.arguments, wrong), why))]
 
     def _left_by_earlier_calls(self, situation: Situation) -> list[Evidence]:

@@ -18,8 +18,13 @@ from gradcli.numerics.verify import BlockOutcome, Outcome
 from gradcli.results import Evidence
 from gradcli.verdict import Verdict
 
-_CLOSE_BY = 2.0**-6
-"""Relative. A gradient has to be wrong at values this close, too: a branch is wider than that, an accident is not."""
+_CLOSE_BY, _CLOSER = 2.0**-6, (2.0**-22, 2.0**-26)
+"""Relative. A gradient has to be wrong at values this close, too: most branches are wider, an accident is not. In a
+narrower branch, for inputs that are almost equal, it has to be wrong at both of the shorter distances."""
+_LEAST, _ALIKE = 1e-3, 0.1
+"""The error in such a narrow branch, relative to the largest entry, is at least the first, the smallest that a formula
+usually makes, and at both distances the same to the second. Rounding errors of a right formula with cancellation change
+with the distance."""
 
 
 def failures(
@@ -37,12 +42,12 @@ def failures(
         return []
     smooth = [b for b in proof.blocks if b.outcome is Outcome.DIFFERS or _is_smooth(b)]
     wide = any(b.outcome is Outcome.DIFFERS for b in smooth)
-    if not smooth or (wide and wrong_at(situation, _moved(situation, arguments)) is None):
+    if not smooth or (wide and not _lasts(situation, arguments, max(b.max_rel_error for b in smooth))):
         return []
     worst = proof.worst(smooth[0])
     found = replace(proof.found, blocks=tuple(_counted(block) for block in smooth))
-    drawn = situation.subject.arguments
-    label = label or _label(drawn, _unusual(drawn, proof.subject.arguments, worst))
+    drawn, tried = situation.subject.arguments, proof.subject.arguments
+    label = label or _label_of_equal(tried, worst) or _label(drawn, _unusual(drawn, tried, worst))
     return [
         _labelled(evidence, proof, label)
         for evidence in evidence_of(check, 1, proof.map_, found, proof.subject.output_numbers)
@@ -68,11 +73,24 @@ def _labelled(evidence: Evidence, proof: Proof, label: str) -> Evidence:
     return replace(evidence, measured_at=proof.subject, note=label, finding=labelled)
 
 
-def _moved(situation: Situation, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
-    """The arguments with every entry that gets a gradient changed by up to a sixty-fourth of itself."""
+def _lasts(situation: Situation, arguments: Sequence[Argument], error: float) -> bool:
+    """Whether the gradient is wrong at values close by too: those of `_CLOSE_BY`, or all of `_CLOSER` by as much."""
+    if wrong_at(situation, _moved(situation, arguments, _CLOSE_BY)) is not None:
+        return True
+    if not _LEAST <= error < math.inf:
+        return False
+    near = (proof_at(situation, _moved(situation, arguments, amount)) for amount in _CLOSER)
+    return all(
+        proof is not None and abs(max(b.max_rel_error for b in proof.blocks) - error) <= _ALIKE * error
+        for proof in near
+    )
+
+
+def _moved(situation: Situation, arguments: Sequence[Argument], most: float) -> tuple[Argument, ...]:
+    """The arguments with every entry that gets a gradient changed by up to `most` of itself."""
     rng = np.random.default_rng([situation.seed, 31])
     return tuple(
-        replace(a, value=np.asarray(a.value * (1 + rng.uniform(-_CLOSE_BY, _CLOSE_BY, a.value.shape))))
+        replace(a, value=np.asarray(a.value * (1 + rng.uniform(-most, most, a.value.shape))))
         if a.is_tensor and a.requires_grad
         else a
         for a in arguments
@@ -93,6 +111,29 @@ def _label(drawn: Sequence[Argument], wrong: Wrong) -> str:
     return f"{where}; if such values cannot occur in your program, {advice}"
 
 
+def _label_of_equal(tried: Sequence[Argument], wrong: Wrong) -> str | None:
+    """That the worst entry is equal to that of another input in the same place; None where it is not, or is zero."""
+    own, index = next((a for a in tried if a.name == wrong.input and a.is_tensor), None), _index(wrong)
+    if own is None or index is None or len(index) != len(own.shape) or not wrong.value:
+        return None
+    for other in tried:
+        alike = other.is_tensor and other.name != own.name and other.shape == own.shape
+        if alike and other.value[index] == wrong.value:
+            entry = str(wrong.entry).replace(own.name, other.name, 1)
+            return (
+                f"where {wrong.entry} and {entry} are equal, as in values that gradcli tried in addition to the random "
+                "inputs; if they cannot be equal in your program, give fixed numbers as inputs (the key 'value' in a "
+                "spec, or tensors in Python)"
+            )
+    return None
+
+
+def _index(wrong: Wrong) -> tuple[int, ...] | None:
+    """The place of the worst entry in its input, as `(0, 1)`."""
+    place = None if wrong.entry is None else re.fullmatch(rf"{re.escape(wrong.input)}(?:\[([\d, ]+)\])?", wrong.entry)
+    return None if place is None else tuple(int(n) for n in (place[1] or "").split(",") if n)
+
+
 def _unusual(drawn: Sequence[Argument], tried: Sequence[Argument], wrong: Wrong) -> Wrong:
     """The entry of another input in the same place, if its value is out of the ordinary, and that of the wrong is not.
 
@@ -101,9 +142,8 @@ def _unusual(drawn: Sequence[Argument], tried: Sequence[Argument], wrong: Wrong)
     own = next((a for a in drawn if a.name == wrong.input and a.is_tensor), None)
     if own is None or wrong.entry is None or wrong.value is None or not _is_ordinary(own, wrong.value):
         return wrong
-    place = re.fullmatch(rf"{re.escape(wrong.input)}(?:\[([\d, ]+)\])?", wrong.entry)
-    index = () if place is None or place[1] is None else tuple(int(n) for n in place[1].split(","))
-    if place is None or len(index) != len(own.shape):
+    index = _index(wrong)
+    if index is None or len(index) != len(own.shape):
         return wrong
     for before, after in zip(drawn, tried, strict=True):
         alike = before.is_tensor and before.value is not None and before.shape == own.shape == after.shape

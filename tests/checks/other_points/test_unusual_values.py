@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,3 +61,39 @@ def test_a_loss_that_is_wrong_at_large_differences() -> None:
     told = [re.search(r"= (\S+), a value that gradcli tried", finding.message) for finding in case.findings]
     assert all(abs(float(value[1])) > 5 for value in told if value is not None)
     assert any(told)
+
+
+def logarithmic_mean(ns: Any, limit: float, factor: float) -> Any:
+    """(a - b) / log(a / b); its limit where they differ by less than `limit`, there with a gradient of `factor` / 2."""
+
+    class LogarithmicMean(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            ctx.save_for_backward(a, b)
+            d = (a / b).log()
+            near = d.abs() < limit
+            safe = ns.where(near, ns.ones_like(d), d)
+            return ns.where(near, (a * b).sqrt() * (1 + d * d / 24), (a - b) / safe)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            a, b = ctx.saved_tensors
+            d = (a / b).log()
+            near = d.abs() < limit
+            safe = ns.where(near, ns.ones_like(d), d)
+            mean, middle = (a - b) / safe, (a * b).sqrt()
+            sides = [factor * middle / c * (0.5 * (1 + d * d / 24) + sign * d / 12) for c, sign in ((a, 1), (b, -1))]
+            return g * ns.where(near, sides[0], (1 - mean / a) / safe), g * ns.where(
+                near, sides[1], (mean / b - 1) / safe
+            )
+
+    return LogarithmicMean
+
+
+@pytest.mark.parametrize("limit", [1e-3, 1e-5])
+@pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (2, Verdict.FAILED), (1.1, Verdict.FAILED)])
+def test_a_narrow_branch_for_equal_entries_counts(ns: Any, limit: float, factor: float, verdict: Verdict) -> None:
+    inputs = {name: {"shape": [3], "domain": "positive"} for name in "ab"}
+    (case,) = gradcli.check(logarithmic_mean(ns, limit, factor), inputs, order=1, samples=1, shrink=False).cases
+    assert case.verdict is verdict, case.notes
+    assert all("are equal" in finding.message for finding in case.findings)
