@@ -53,3 +53,40 @@ def test_a_solution_kept_as_a_constant_fails_at_the_second_order_only(solver, ba
     assert case.verdict is Verdict.FAILED
     assert {f.order for f in case.findings} == {2}
     assert {f.kind for f in case.findings} <= {FindingKind.WRONG_SECOND_ORDER, FindingKind.NOT_TWICE_DIFFERENTIABLE}
+
+
+def period(ns, factor: float = 1.0):
+    """The period of a pendulum by an arithmetic-geometric mean to 1e-6, with the derivative of its limit."""
+
+    class Period(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, amplitude):
+            a, b = ns.ones_like(amplitude), (amplitude / 2).cos()
+            while float((a - b).abs().max()) > 1e-6:
+                a, b = (a + b) / 2, (a * b).sqrt()
+            ctx.save_for_backward(amplitude)
+            return np.pi / 2 / a
+
+        @staticmethod
+        def backward(ctx, g):
+            (amplitude,) = ctx.saved_tensors
+            k = (amplitude / 2).sin()
+            a, b = ns.ones_like(k), (1 - k * k).sqrt()
+            rest, power = 1 - 0.5 * k * k, 0.5
+            for _ in range(8):
+                a, b, c, power = (a + b) / 2, (a * b).sqrt(), (a - b) / 2, 2 * power
+                rest = rest - power * c * c
+            first = np.pi / 2 / a
+            return factor * g * (first * rest / (1 - k * k) - first) / k * (amplitude / 2).cos() / 2
+
+    return Period
+
+
+@pytest.mark.parametrize("backend", NAMESPACES)
+@pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
+@pytest.mark.usefixtures("unexplained")
+def test_a_jump_where_the_number_of_steps_changes_is_no_kink(backend, factor, verdict) -> None:
+    amplitude = {"shape": [3, 4], "domain": "open-interval", "lo": 0.1, "hi": 2.5}
+    target = period(NAMESPACES[backend], factor)
+    (case,) = gradcli.check(target, {"amplitude": amplitude}, order=1, shrink=False, only=("gradient",)).cases
+    assert case.verdict is verdict
