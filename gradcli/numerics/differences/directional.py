@@ -19,7 +19,7 @@ from gradcli.numerics.differences.estimate import Estimate, Status
 from gradcli.numerics.differences.ladder import CLUSTER, Choice, Ladder
 from gradcli.numerics.differences.stencil import NOISE_FACTOR, WIDTH, one_sided_weights
 from gradcli.numerics.maps.floats import EPS, TINY, Mask
-from gradcli.numerics.maps.sizes import COARSE, COMPUTED, NOTHING, ROUGHLY, WANTED
+from gradcli.numerics.maps.sizes import COARSE, COMPUTED, FINE, NOTHING, ROUGHLY, WANTED
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.line import GRID, Function, Line, on_grid
 
@@ -287,7 +287,7 @@ class _Search:
         status[self._kinked(chosen)] = Status.KINK
         if len(ladder.clusters) > 1:
             power = exponents(ladder)
-            broken = (broken_at_centre(ladder) | even_dominates(ladder)) & ~self.quiet
+            broken = (broken_at_centre(ladder) | even_dominates(ladder)) & ~self.quiet & ~self._bends(chosen)
             status[broken & (power < 1.5)] = Status.KINK
             status[broken & (power < 0.85)] = Status.CUSP
             status[broken & (power < JUMPS)] = Status.JUMP
@@ -325,6 +325,16 @@ class _Search:
             coarse = chosen.step >= self.ladder.clusters[min(self.ladder.clusters)].step
             drowned: Mask = rough & coarse & ~(noise < CHANGE_HIDDEN * moves)
         return drowned
+
+    def _bends(self, chosen: Choice) -> Mask:
+        """The outputs whose slopes on both sides of x are the same in all digits that matter (`FINE`).
+
+        Only their higher derivatives jump there, as those of x |x| do.
+        """
+        with np.errstate(all="ignore"):
+            change = np.abs(chosen.kink) + chosen.kink_bound
+            same: Mask = np.maximum(chosen.bound, change) <= FINE * np.abs(chosen.value)
+        return same
 
     def _unsettled(self, chosen: Choice) -> Mask:
         """The outputs whose bound by small steps is above 1 % of the slope: a kink may be nearer than these steps."""

@@ -98,6 +98,22 @@ def test_kinks_are_seen_with_both_slopes(function, x, left, right) -> None:
     assert estimate.right[0] == pytest.approx(high * direction[0], abs=1e-6)
 
 
+BENT = {
+    "x |x|": lambda x: x + x * np.abs(x),
+    "symmetric logarithm": lambda x: np.sign(x) * np.log1p(np.abs(x)),
+    "exponential unit": lambda x: np.where(x > 0, x, np.expm1(x)),
+}
+
+
+@pytest.mark.parametrize("function", BENT.values(), ids=BENT)
+def test_where_only_higher_derivatives_jump_there_is_a_slope(function) -> None:
+    estimate, direction = differentiate(function, 0.0)
+    assert Status(int(estimate.status[0])) is Status.OK
+    assert estimate.value[0] == pytest.approx(direction[0], rel=1e-8)
+    kinked, _ = differentiate(lambda x: function(x) + 1e-6 * np.abs(x), 0.0)
+    assert Status(int(kinked.status[0])) is Status.KINK
+
+
 def test_a_jump_is_no_derivative() -> None:
     estimate, _ = differentiate(lambda x: 2 * x + (x > 0.5), 0.5)
     assert estimate.broken[0]

@@ -94,3 +94,28 @@ def test_a_claim_that_is_off_everywhere_is_wrong_close_to_kinks_too(seed) -> Non
     case = next(case for case in AWKWARD if case.name == "clip at its edges")
     (block,) = verify(case.map(lambda j: j + 0.1), case.x, seed=seed).blocks
     assert block.outcome is Outcome.DIFFERS
+
+
+def bent(claimed: float) -> FormulaMap:
+    """sign(x) log(1 + |x|), with the slope 1 at 0, where its second derivative jumps."""
+
+    def value(x: np.ndarray) -> np.ndarray:
+        return np.sign(x) * np.log1p(np.abs(x))
+
+    def slopes(x: np.ndarray) -> np.ndarray:
+        return np.diag(np.where(x == 0, claimed, 1 / (1 + np.abs(x))))
+
+    return FormulaMap(value, slopes, space((1,)), space((1,)))
+
+
+@pytest.mark.parametrize("witnessed", [False, True])
+def test_a_wrong_slope_where_the_second_derivative_jumps_is_wrong_at_this_point(witnessed) -> None:
+    (right,), (wrong,) = (
+        verify(bent(claimed), np.zeros(1), seed=1, witness=bent(claimed) if witnessed else None).blocks
+        for claimed in (1.0, 0.0)
+    )
+    assert right.outcome is Outcome.AGREES
+    assert right.special is None
+    assert wrong.special is not None
+    assert (wrong.special.claimed, wrong.special.jump) == (0.0, False)
+    assert wrong.special.left == pytest.approx(1.0)
