@@ -208,7 +208,8 @@ def _slope_from(site: Site, direction: Vector, start: float, step: float) -> Vec
     The place itself is left out: the value there belongs to one of its sides, and differs from the other by the jump.
     """
     first, second, third = (site.read(site.x + on_grid(start + k * step) * direction) for k in (1, 2, 3))
-    return np.asarray((-5 * first + 8 * second - 3 * third) / (2 * step))
+    near, far = (second - first) / step, (third - second) / step
+    return np.asarray(near + (near - far) * 3 / 2)
 
 
 def _comparable(site: Site, *values: Vector) -> bool:

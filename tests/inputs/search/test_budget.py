@@ -13,8 +13,8 @@ from tests.programs import plain_functions as plain
 
 
 def test_the_search_is_quick():
-    seconds = sorted(inferred(name).seconds for name in [*EXPECTED, *ALSO_FOUND])
-    assert seconds[len(seconds) // 2] < 0.1
+    tries = sorted(inferred(name).tries for name in [*EXPECTED, *ALSO_FOUND])
+    assert tries[len(tries) // 2] < 20
 
 
 @pytest.fixture
