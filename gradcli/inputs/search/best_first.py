@@ -2,13 +2,10 @@
 
 import heapq
 import itertools
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import final
 
-import numpy as np
-
-from gradcli.cases import Argument, InputSpec
+from gradcli.cases import InputSpec
 from gradcli.inputs.hints.equal_parts import left_out_of, parts_of
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.backward_inputs import (
@@ -52,12 +49,10 @@ from gradcli.inputs.search.refinement import (
     with_statistics_of_features,
     without_ignored_ends,
 )
-from gradcli.inputs.search.replies import RAISING_BACKWARD, Reply, ended, penalty_of, reply_in
+from gradcli.inputs.search.replies import RAISING_BACKWARD, Attempt, Attempted, Reply, ended, penalty_of, reply_in
 from gradcli.inputs.search.trials import Failure, Guess, Trials, lacked_by_a_constant
 from gradcli.inputs.search.unification import Solution, Unifier
-from gradcli.targets import Trial
 
-Attempt = Callable[[Sequence[Argument]], Trial]
 MORE_SKELETONS, ENOUGH_SOLUTIONS = 24, 8
 IDLE_NUMBER_BONUS = 4.0
 """An argument that changes no output may be a number that only backward uses: tried after a few other sizes."""
@@ -81,7 +76,7 @@ class BestFirstSearch:
         self._trials = trials
         self._budget = trials.budget
         self._hints = hints
-        self._attempt_backward = attempt_backward
+        self.attempted = Attempted(trials, attempt_backward)
         self._square = square_domain(hints.forward)
         self._numbers = frozenset(n for n, slot in enumerate(trials.slots) if hints.seems_a_number(slot.name, n))
         self._fit = Fitting(
@@ -303,7 +298,7 @@ class BestFirstSearch:
 
     def _in_equal_parts(self, solution: Solution) -> Solution | None:
         """Sizes for which backward runs too, where forward cuts an axis: that axis is a multiple of another."""
-        if not parts_of(self._hints.forward) or self._attempt_backward is None:
+        if not parts_of(self._hints.forward) or not self.attempted.runs_backward:
             return None
         unifier = self._unifier(solution.guess.skeleton)
         self._budget.allow(PARTS_TRIES)
@@ -368,11 +363,6 @@ class BestFirstSearch:
 
     def _is_degenerate(self, guess: Guess) -> bool:
         return is_degenerate(guess, as_documented(guess, self._trials.slots, self._hints.documented))
-
-    def attempted(self, guess: Guess) -> Trial:
-        """Forward and backward on a guess; an empty trial where backward cannot be tried."""
-        attempt = self._attempt_backward
-        return Trial(outputs=(np.zeros(1),)) if attempt is None else attempt(self._trials.arguments(guess, 0))
 
     def _backward_penalty(self, guess: Guess) -> float:
         return penalty_of(guess, self.attempted(guess))

@@ -10,12 +10,13 @@ from gradcli.errors import InputsNotFoundError
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints.source_hints import read_hints
 from gradcli.inputs.search.alternatives import alternatives_of, other_modes, with_a_slope
-from gradcli.inputs.search.best_first import Attempt, BestFirstSearch
+from gradcli.inputs.search.best_first import BestFirstSearch
 from gradcli.inputs.search.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.search.candidates import Slot
 from gradcli.inputs.search.choice import names_of_documented_shape, notes_on
 from gradcli.inputs.search.idle_arguments import with_idle_gradients
 from gradcli.inputs.search.not_found import failure_text, functions_called, keys_read
+from gradcli.inputs.search.replies import Attempt
 from gradcli.inputs.search.slots import slots_of
 from gradcli.inputs.search.trials import Trials, farthest
 from gradcli.targets import TargetInfo

@@ -1,12 +1,18 @@
 """What backward does at inputs that forward accepts: it fits, returns what the framework sums or refuses, or raises."""
 
+from collections.abc import Callable, Sequence
 from enum import Enum
+from typing import final
 
+import numpy as np
+
+from gradcli.cases import Argument
 from gradcli.inputs.search.backward_inputs import exchanges
 from gradcli.inputs.search.error_messages import is_refusal
-from gradcli.inputs.search.trials import Guess
+from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.targets import Trial
 
+Attempt = Callable[[Sequence[Argument]], Trial]
 RAISING_BACKWARD = 2.5
 """Added to inputs that backward does not fit; where it fits none of them, this changes nothing."""
 
@@ -19,6 +25,31 @@ class Reply(Enum):
     SUMMED = "returns gradients that the framework sums to the inputs' shapes"
     REFUSED = "returns gradients of the wrong shape or number"
     RAISES = "fails"
+
+
+@final
+class Attempted:
+    """Forward and backward on a guess, run once for each guess; an empty trial where backward cannot be tried.
+
+    The same few guesses are looked at for their errors, their gradients and what the framework sums.
+    """
+
+    def __init__(self, trials: Trials, attempt: Attempt | None) -> None:
+        self._trials, self._attempt = trials, attempt
+        self._known: dict[object, Trial] = {}
+
+    @property
+    def runs_backward(self) -> bool:
+        """Whether backward can be tried."""
+        return self._attempt is not None
+
+    def __call__(self, guess: Guess) -> Trial:
+        """The trial of the guess's first sample."""
+        if self._attempt is None:
+            return Trial(outputs=(np.zeros(1),))
+        if guess.key not in self._known:
+            self._known[guess.key] = self._attempt(self._trials.arguments(guess, 0))
+        return self._known[guess.key]
 
 
 def reply_in(trial: Trial) -> Reply:

@@ -46,6 +46,11 @@ class Guess:
     domains: Mapping[int, DomainChoice] = field(default_factory=dict)
     high: int = 2
 
+    @property
+    def key(self) -> object:
+        """Equal for equal guesses, and hashable."""
+        return self.skeleton, frozenset(self.shapes.items()), frozenset(self.domains.items()), self.high
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:

@@ -12,9 +12,9 @@ from gradcli.errors import InputsNotFoundError, UserCodeError, is_interrupt
 from gradcli.frozen import dataclass
 from gradcli.inputs.builders import build, known_dtype, rounded
 from gradcli.inputs.domains import parse_domain
-from gradcli.inputs.search.best_first import Attempt
 from gradcli.inputs.search.error_messages import complains_of_precision
 from gradcli.inputs.search.inference import Inference, infer
+from gradcli.inputs.search.replies import Attempt
 from gradcli.runner.arguments.binding import in_order, missing, named, placed, require_parameters
 from gradcli.runner.arguments.nested import Unfolded, unfolded
 from gradcli.runner.arguments.numbers import as_tensors, differentiated, note_on_constants

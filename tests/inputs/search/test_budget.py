@@ -43,5 +43,21 @@ def test_without_a_busy_machine_tries_alone_end_the_search():
     assert "limit of" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["linear", "layer_norm", "bilinear"])
+def test_backward_runs_once_on_each_set_of_inputs(name):
+    seen = []
+
+    def attempt_backward(arguments):
+        seen.append([(a.name, np.shape(a.value), np.asarray(a.value).tolist()) for a in arguments])
+        return attempt(arguments)
+
+    function = getattr(plain, name)
+    attempt = plain.attempt_of(function)
+    found = infer(plain.info_of(function), attempt, attempt_backward=attempt_backward)
+    assert found.as_flags() == EXPECTED[name]
+    assert seen
+    assert all(each not in seen[:number] for number, each in enumerate(seen))
+
+
 def never(first, second):
     raise RuntimeError(f"sizes {np.shape(first)} and {np.shape(second)} do not fit")
