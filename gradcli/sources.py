@@ -40,3 +40,9 @@ def tree_of(source: str) -> ast.Module | None:
         return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return None
+
+
+@lru_cache(maxsize=_KEPT)
+def nodes_of(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """The nodes of a shared tree, or of a function in one, in the order of `ast.walk`: a dozen hints read it."""
+    return tuple(ast.walk(tree))

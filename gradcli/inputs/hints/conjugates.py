@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from types import CellType, ModuleType
 from typing import Any
 
-from gradcli.sources import source_of
+from gradcli.sources import nodes_of, source_of
 
 _CONJUGATING = frozenset(("conj", "conjugate", "conj_physical", "adjoint"))
 FRAMEWORKS = frozenset(("torch", "jax", "numpy", "scipy", "gradcli"))
@@ -38,7 +38,7 @@ def conjugates_arguments(forward: ast.Module, arguments: Collection[str], names:
         arguments: their names.
         names: the global names that forward uses, with their values.
     """
-    for node in ast.walk(forward):
+    for node in nodes_of(forward):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr="imag") if name in arguments:
                 return True
@@ -90,7 +90,7 @@ class _Complex:
 
     def follow(self, tree: ast.Module) -> None:
         """Go through the assignments of a function, twice because of loops."""
-        for node in (*ast.walk(tree), *ast.walk(tree)):
+        for node in (*nodes_of(tree), *nodes_of(tree)):
             match node:
                 case ast.Assign(targets=targets, value=value):
                     for target in targets:
@@ -147,8 +147,8 @@ class _Complex:
 
 def _conjugated(tree: ast.Module, names: Names, *, adjoints: bool = True) -> Iterator[ast.expr]:
     """What is conjugated in a function: `x` in `x.conj()`, `torch.conj(x)` and `x.mH`; not the sizes `ctx.H`."""
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    for node in ast.walk(tree):
+    own = {node.name for node in nodes_of(tree) if isinstance(node, ast.FunctionDef)}
+    for node in nodes_of(tree):
         match node:
             case ast.Call(func=ast.Name(id=name)) if name in own:
                 continue  # its body is looked at as well

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gradcli.inputs.hints.conjugates import FRAMEWORKS, surroundings
-from gradcli.sources import source_of, tree_of
+from gradcli.sources import nodes_of, source_of, tree_of
 
 _DEEPEST = 3
 """Calls of further functions that an argument is followed into."""
@@ -28,7 +28,7 @@ def einsum_letters(forward: Callable[..., Any] | None) -> Letters:
 def _letters_in(function: Callable[..., Any], numbers: Iterator[int], deepest: int) -> Letters:
     found: Letters = {}
     tree = tree_of(source_of(function))
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
+    calls = [node for node in nodes_of(tree) if isinstance(node, ast.Call)] if tree is not None else []
     for call in calls:
         for name, letters in _of_einsum(call):
             found.setdefault(name, letters)

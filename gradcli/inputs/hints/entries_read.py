@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from gradcli.inputs.hints.documented_shapes import Axis
 
+from gradcli.sources import nodes_of
+
 _PASSED_ON = frozenset(("asarray", "array", "save_for_backward", "asanyarray"))
 _FEWEST, _MOST = 2, 16
 _INDEXED_BY = ("index_", "gather", "scatter", "take", "bincount", "segment_")
@@ -25,8 +27,8 @@ def entries_read(forward: ast.Module | None, names: Sequence[str]) -> dict[str, 
     found: dict[str, tuple[int]] = {}
     if forward is None:
         return found
-    above = {id(child): node for node in ast.walk(forward) for child in ast.iter_child_nodes(node)}
-    read = [node for node in ast.walk(forward) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    above = {id(child): node for node in nodes_of(forward) for child in ast.iter_child_nodes(node)}
+    read = [node for node in nodes_of(forward) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     for name in names:
         places = [above[id(node)] for node in read if node.id == name]
         counts = [_entries(node, above[id(node)]) for node in read if node.id == name]
@@ -51,7 +53,7 @@ def without_components(
 def _are_arrays(name: str, forward: ast.Module) -> bool:
     """Whether an entry of an argument is used as an index, or as an array with axes of its own."""
     own = {name}
-    for node in ast.walk(forward):
+    for node in nodes_of(forward):
         if isinstance(node, ast.Assign):
             values = node.value.elts if isinstance(node.value, ast.Tuple | ast.List) else [node.value]
             for target in node.targets:
@@ -60,7 +62,7 @@ def _are_arrays(name: str, forward: ast.Module) -> bool:
                     value = values[place] if len(values) == len(targets) else values[0]
                     if isinstance(each, ast.Name) and _is_entry(value, name):
                         own.add(each.id)
-    for node in ast.walk(forward):
+    for node in nodes_of(forward):
         if isinstance(node, ast.Subscript) and any(_is_entry(part, *own) for part in ast.walk(node.slice)):
             return True
         if isinstance(node, ast.Attribute) and node.attr in _WITH_AXES and _is_entry(node.value, *(own - {name})):

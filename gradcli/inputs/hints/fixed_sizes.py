@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gradcli.inputs.hints.documented_shapes import Axis, names_in, size_of
 from gradcli.inputs.hints.source_hints import SourceHints
-from gradcli.sources import tree_of
+from gradcli.sources import nodes_of, tree_of
 
 Shape = tuple[int, ...]
 _REST = ("...", "*")
@@ -82,7 +82,7 @@ def _aligned(axes: Sequence[Axis], shape: Shape) -> list[tuple[Axis, int]]:
 def _in_source(tree: ast.Module, arguments: frozenset[str]) -> Iterator[int]:
     """The numbers of variables that a tensor is unpacked into, and those that a size is demanded to be."""
     lengths = set(_lengths(tree))
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=parts) | ast.List(elts=parts)], value=value):
                 if _is_row(value, arguments) and not any(isinstance(part, ast.Starred) for part in parts):
@@ -134,7 +134,7 @@ def _is_length(node: ast.expr, lengths: set[str]) -> bool:
 
 def _lengths(tree: ast.Module) -> Iterator[str]:
     """The names of variables that are sizes: `n, c = x.shape`, `c = x.size(-1)`."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=parts)], value=value) if _is_length(value, set()):
                 yield from (part.id for part in parts if isinstance(part, ast.Name))

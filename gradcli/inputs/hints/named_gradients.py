@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gradcli.inputs.hints.summed_cotangents import Sum
+from gradcli.sources import nodes_of
 
 _SUMS = ("sum", "mean")
 _MODULES = ("np", "numpy", "jnp")
@@ -30,7 +31,7 @@ def sums_of_named(function: ast.Module | None, parameters: Sequence[str]) -> tup
 
 def _assigned(tree: ast.AST) -> Iterator[tuple[str, ast.expr, bool]]:
     """What is assigned to names and to keys of dicts; of a key, True comes last."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Assign):
             for target, value in _pairs(node):
                 if isinstance(target, ast.Name):

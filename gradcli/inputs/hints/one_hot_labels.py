@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gradcli.inputs.hints.documented_shapes import texts_of
-from gradcli.sources import source_of, tree_of
+from gradcli.sources import nodes_of, source_of, tree_of
 
 _DEEPEST = 3
 _NO_ONE_HOT = re.compile(r"\b(?:not|never|no)\s+(?:an?\s+)?one[- ]?hot", re.IGNORECASE)
@@ -37,12 +37,12 @@ def _labels(function: Callable[..., Any], known: Mapping[str, str], deepest: int
     if tree is None or ("argmax" not in source and not deepest):
         return
     meant = dict(known)
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Assign) and (name := meant.get(ast.unparse(node.value))) is not None:
             meant |= {ast.unparse(target): name for target in node.targets if isinstance(target, ast.Attribute)}
     text = "\n".join(texts_of(source, ""))
     names = getattr(function, "__globals__", {})
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+    for call in (node for node in nodes_of(tree) if isinstance(node, ast.Call)):
         if isinstance(call.func, ast.Attribute) and call.func.attr == "argmax":
             operands = [call.func.value, *call.args[:1]]
             written = next((each for each in map(ast.unparse, operands) if each in meant), None)

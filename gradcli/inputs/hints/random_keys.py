@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from inspect import isfunction, signature, unwrap
 from typing import Any
 
-from gradcli.sources import source_of, tree_of
+from gradcli.sources import nodes_of, source_of, tree_of
 from gradcli.targets import TargetInfo
 
 _NAMES = re.compile(r"(?:prng|rng|random|dropout|noise|sample|init|sub)_?keys?\d?|prng|rngs?\d?|keys?\d?|subkeys?")
@@ -37,7 +37,7 @@ def _used(function: Any, names: Sequence[str], deepest: int) -> set[str]:
     """Those of a function's arguments that are passed to functions of jax.random first, also by functions it calls."""
     tree, known = tree_of(source_of(function)), getattr(function, "__globals__", {})
     found: set[str] = set()
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in nodes_of(tree) if tree is not None else ():
         if not isinstance(node, ast.Call):
             continue
         called = _value(node.func, known)

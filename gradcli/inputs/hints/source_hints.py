@@ -21,7 +21,7 @@ from gradcli.inputs.hints.named_gradients import sums_of_named
 from gradcli.inputs.hints.one_hot_labels import one_hot_labels
 from gradcli.inputs.hints.random_keys import random_keys
 from gradcli.inputs.hints.summed_cotangents import Sum, returned_values, sums_of
-from gradcli.sources import source_of, tree_of
+from gradcli.sources import nodes_of, source_of, tree_of
 from gradcli.targets import TargetInfo
 
 _IMAGES = r"conv2d|pool2d|conv_transpose2d|interpolate|grid_sample|unfold\(|\b[bBnN], ?[cC], ?[hH], ?[wW]\b"
@@ -140,7 +140,7 @@ class SourceHints:
         """
         found: list[ast.expr] = []
         for tree in filter(None, map(tree_of, (self.forward, self.backward))):
-            for node in ast.walk(tree):
+            for node in nodes_of(tree):
                 if isinstance(node, ast.Compare) and isinstance(node.ops[0], _EQUALITIES) and len(node.ops) == 1:
                     sides = node.left, node.comparators[0]
                     found += [one for one, other in (sides, sides[::-1]) if _stands_for(other, name)]
@@ -159,7 +159,7 @@ class SourceHints:
         """The variables on whose number of axes forward or backward branches, other than to raise an exception."""
         found: set[str] = set()
         for tree in filter(None, map(tree_of, (self.forward, self.backward))):
-            for node in ast.walk(tree):
+            for node in nodes_of(tree):
                 if not isinstance(node, ast.If | ast.IfExp | ast.While):
                     continue
                 if isinstance(node, ast.If) and isinstance(node.body[0], ast.Raise):
@@ -172,7 +172,7 @@ class SourceHints:
     def demanded_type(self, name: str) -> str | None:
         """The plain types that forward demands of an argument, as in `assert isinstance(v, Number)`; else None."""
         tree = tree_of(self.forward)
-        tests = [_demanded(node) for node in ast.walk(tree)] if tree is not None else []
+        tests = [_demanded(node) for node in nodes_of(tree)] if tree is not None else []
         for test in tests:
             match test:
                 case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=own), kinds]) if own == name:
@@ -199,7 +199,7 @@ class SourceHints:
         if self.gradient_of(position) is not False or is_layers_parameter(name) or name in self.documented:
             return False
         tree = None if name in self.tensors or name in self.values.domains else tree_of(self.forward)
-        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
+        calls = [node for node in nodes_of(tree) if isinstance(node, ast.Call)] if tree is not None else []
         saved = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == _SAVES]
         inside = {node.id for call in saved for node in ast.walk(call) if isinstance(node, ast.Name)}
         return bool(saved) and name not in inside
@@ -207,7 +207,7 @@ class SourceHints:
     def is_condition(self, name: str) -> bool:
         """Whether forward or backward branches on the truth value of an argument, as in `if not training`."""
         trees = filter(None, map(tree_of, (self.forward, self.backward)))
-        tests = [n.test for tree in trees for n in ast.walk(tree) if isinstance(n, ast.If | ast.IfExp)]
+        tests = [n.test for tree in trees for n in nodes_of(tree) if isinstance(n, ast.If | ast.IfExp)]
         return any(_stands_for(part, name) for test in tests for part in _conditions(test))
 
     def _literal(self, node: ast.expr) -> object:
@@ -373,7 +373,7 @@ def _gradients(backward: str, count: int) -> tuple[bool | None, ...]:
     if tree is None:
         return (None,) * count
     found: list[bool | None] = [None] * count
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if not isinstance(node, ast.Return) or node.value is None:
             continue
         for value in returned_values(tree, node.value):

@@ -8,6 +8,8 @@ import ast
 from collections.abc import Sequence
 from enum import Enum
 
+from gradcli.sources import nodes_of
+
 _NOT_COTANGENTS = frozenset(("ctx", "res", "residual", "residuals", "saved", "self", "cls"))
 _RESHAPED = frozenset(("reshape", "view", "view_as", "reshape_as", "unsqueeze", "to", "type_as", "astype"))
 """What may follow a sum over all entries: the gradient is a single number in any case."""
@@ -27,19 +29,19 @@ def sums_of(backward: ast.Module | None, parameters: Sequence[str]) -> tuple[Sum
         backward: its syntax tree, or None without source.
         parameters: the names of forward's arguments, which a vjp may take beside the cotangent.
     """
-    function = next((n for n in ast.walk(backward) if isinstance(n, ast.FunctionDef)), None) if backward else None
+    function = next((n for n in nodes_of(backward) if isinstance(n, ast.FunctionDef)), None) if backward else None
     found: list[Sum | None] = [None] * len(parameters)
     if function is None:
         return tuple(found)
     given = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
     cotangents = set(given) - set(parameters) - _NOT_COTANGENTS
     values: dict[str, ast.expr] = {}
-    for node in ast.walk(function):
+    for node in nodes_of(function):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             values[node.targets[0].id] = node.value
     for _ in values:  # names that depend on the cotangent through other names
         cotangents |= {name for name, value in values.items() if _mentions(value, cotangents)}
-    for node in ast.walk(function):
+    for node in nodes_of(function):
         for returned in returned_values(function, node.value) if isinstance(node, ast.Return) and node.value else ():
             if isinstance(returned, ast.Tuple | ast.List) and len(returned.elts) <= len(found):
                 for position, each in enumerate(returned.elts):
@@ -53,7 +55,7 @@ def returned_values(tree: ast.AST, value: ast.expr) -> list[ast.expr]:
         return [value]
     return [
         node.value
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Tuple | ast.List)
         and any(isinstance(target, ast.Name) and target.id == value.id for target in node.targets)

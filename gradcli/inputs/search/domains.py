@@ -15,7 +15,7 @@ from gradcli.inputs.hints.argument_names import PROBABILITY_NAMES, limits_iterat
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.candidates import Choice
 from gradcli.inputs.search.trials import DomainChoice, Guess, Shape, Trials
-from gradcli.sources import tree_of
+from gradcli.sources import nodes_of, tree_of
 
 Pair = tuple[str, str]
 POSITIVE: DomainChoice = ("positive", ())
@@ -210,10 +210,10 @@ def pairs_of(forward: str, parameters: Sequence[str]) -> list[Pair]:
     if tree is not None:
         values = {
             node.targets[0].id: node.value
-            for node in ast.walk(tree)
+            for node in nodes_of(tree)
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
         }
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.Call):
                 limits = _limits_of_clamp(node, {*values, *parameters})
                 low, high = (_parameter(limit, parameters) for limit in limits)
