@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import warm
 from tests.conftest import Run
 
 Pytest = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -43,12 +44,8 @@ def pytest_in(folder: Path) -> Pytest:
     (folder / "other.yaml").write_text("some: other file\n")
 
     def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-        environment = {**os.environ, **ALONE, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[1])}
-        environment.pop("PYTEST_ADDOPTS", None)
-        return subprocess.run(
-            [sys.executable, "-m", "pytest", *PLUGIN, "-p", "no:cacheprovider", *arguments],
-            cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
+        given = (*PLUGIN, "-p", "no:cacheprovider", *arguments)
+        return warm.run_for_text(given, folder, imports="pytest", module="pytest", PYTEST_ADDOPTS="", **ALONE)
 
     return run
 

@@ -6,6 +6,7 @@ does on its way there (bytecode, the encoding of the streams, what is imported w
 interpreters, elsewhere.
 
 The server may import a framework as well (`imports`): importing PyTorch takes four times as long as a small check.
+With `module="pytest"` the copies run pytest in place of the command.
 """
 
 import atexit
@@ -36,13 +37,15 @@ class Server:
             cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
 
-    def run(self, arguments: tuple[str, ...], folder: Path, timeout: float) -> "subprocess.CompletedProcess[bytes]":
+    def run(
+        self, arguments: tuple[str, ...], folder: Path, timeout: float, module: str
+    ) -> "subprocess.CompletedProcess[bytes]":
         """Run a command to its end. Raises TimeoutExpired."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with tempfile.TemporaryDirectory() as place:
             streams = [str(Path(place) / name) for name in ("out", "error")]
-            request = {"arguments": arguments, "folder": str(folder), "streams": streams}
+            request = {"module": module, "arguments": arguments, "folder": str(folder), "streams": streams}
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
             if not select.select([self._process.stdout], [], [], timeout)[0]:
@@ -59,8 +62,9 @@ class Server:
 
 
 def run(
-    arguments: tuple[str, ...], folder: Path, timeout: float = 120.0, imports: str | None = None, **environment: str
-) -> "subprocess.CompletedProcess[bytes]":
+    arguments: tuple[str, ...], folder: Path, timeout: float = 120.0, imports: str | None = None,
+    module: str = "gradcli", **environment: str,
+) -> "subprocess.CompletedProcess[bytes]":  # fmt: skip
     """Run a command to its end, in an environment with these variables beside those of the tests.
 
     Args:
@@ -68,6 +72,7 @@ def run(
         folder: its working directory.
         timeout: in seconds.
         imports: a module that is imported already.
+        module: what `python -m` would run, gradcli or pytest.
         environment: variables.
 
     Raises:
@@ -76,14 +81,14 @@ def run(
     known = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **environment}
     for name in ("PYTHONWARNINGS", "PYTEST_CURRENT_TEST"):
         known.pop(name, None)
-    return server(os.getpid(), frozenset(known.items()), imports).run(arguments, folder, timeout)
+    return server(os.getpid(), frozenset(known.items()), imports).run(arguments, folder, timeout, module)
 
 
 def run_for_text(
-    arguments: tuple[str, ...], folder: Path, imports: str | None = None, **environment: str
+    arguments: tuple[str, ...], folder: Path, imports: str | None = None, module: str = "gradcli", **environment: str
 ) -> "subprocess.CompletedProcess[str]":
     """As `run`, with both streams as text."""
-    ended = run(arguments, folder, imports=imports, **environment)
+    ended = run(arguments, folder, imports=imports, module=module, **environment)
     return subprocess.CompletedProcess(
         ended.args, ended.returncode, ended.stdout.decode("utf-8"), ended.stderr.decode("utf-8")
     )
@@ -127,10 +132,16 @@ def _command(request: dict[str, Any]) -> NoReturn:
         os.close(opened)
     sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.argv = ["gradcli", *request["arguments"]]
-    from gradcli.__main__ import main
+    sys.argv = [request["module"], *request["arguments"]]
+    if request["module"] == "pytest":
+        import pytest
 
-    code = main()
+        sys.path.insert(0, request["folder"])  # as `python -m` does
+        code = int(pytest.main())
+    else:
+        from gradcli.__main__ import main
+
+        code = main()
     # Taking the interpreter down costs as much as the check of a small Function, and touches all that was shared.
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
