@@ -76,7 +76,8 @@ def leaf() -> Any:
 
 def checked(target: type, *inputs: InputSpec, folder: Path | None = None) -> CheckResult:
     spec = CheckSpec(target=TARGET + target.__name__, inputs=inputs or None, inputs_from=InputsFrom.FLAGS)
-    return run_case(case_of(spec, Settings()), failures=folder)
+    settings = Settings(order=1, shrink=folder is not None)  # which what is saved needs
+    return run_case(case_of(spec, settings), failures=folder)
 
 
 GIVEN = {
