@@ -59,17 +59,20 @@ class Surrogate(Function):
         return g * w, g * (x > 0)
 """
 MISTAKES = {
-    "Factor": "return x * w * g, x * x * g",
-    "Sign": "return -2 * x * w * g, x * x * g",
-    "Swapped": "return x * x * g, 2 * x * w * g",
-    "Missing": "return 2 * x * w * g, None",
-    "Ignores": "return 2 * x * w, x * x * g",
-    "Nonlinear": "return 2 * x * w * g * g, x * x * g",
-    "Entries": "return 2 * x * w * g * (x > 0), x * x * g",
-    "Few": "return (2 * x * w * g,)",
-    "Shape": "return (2 * x * w * g).sum(0), x * x * g",
-    "NaN": "return 2 * x * w * g * float('nan'), x * x * g",
+    "Factor": "x * w * g, x * x * g",
+    "Sign": "-2 * x * w * g, x * x * g",
+    "Swapped": "x * x * g, 2 * x * w * g",
+    "Missing": "2 * x * w * g, None",
+    "Ignores": "2 * x * w, x * x * g",
+    "Nonlinear": "2 * x * w * g * g, x * x * g",
+    "Entries": "2 * x * w * g * (x > 0), x * x * g",
+    "Few": "(2 * x * w * g,)",
+    "Shape": "(2 * x * w * g).sum(0), x * x * g",
+    "NaN": "2 * x * w * g * float('nan'), x * x * g",
 }
+"""What backward returns."""
+WRITTEN_OUT = ("Factor", "Missing")
+"""The others are without source, so that no time goes into looking for a correction."""
 NAMES = (
     "plain",
     "<script>alert(1)</script>",
@@ -84,9 +87,10 @@ WRONG = PER_MISTAKE * len(MISTAKES)
 def write_suite(folder: Path) -> list[str]:
     """Write the module and the specs into `folder`; return the ids of the sixty cases, in order."""
     wrong = "".join(
-        f"\n\nclass {name}(Right):\n    @staticmethod\n    def backward(ctx, g):\n"
-        f"        x, w = ctx.saved_tensors\n        {body}\n"
-        for name, body in MISTAKES.items()
+        f"\n\nclass {name}(Right):\n    spoilt = eval({f'lambda x, w, g: ({returned})'!r})\n\n"
+        f"    @staticmethod\n    def backward(ctx, g):\n        x, w = ctx.saved_tensors\n"
+        f"        return {returned if name in WRITTEN_OUT else f'{name}.spoilt(x, w, g)'}\n"
+        for name, returned in MISTAKES.items()
     )
     (folder / "sixty.py").write_text(HEAD + wrong)
     targets = [("Right", RIGHT), *((name, PER_MISTAKE) for name in MISTAKES)]
