@@ -4,7 +4,6 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from gradcli.inputs.hints.documented_shapes import Axis
-
 from gradcli.sources import nodes_of
 
 _PASSED_ON = frozenset(("asarray", "array", "save_for_backward", "asanyarray"))
