@@ -166,3 +166,84 @@ def test_what_backward_has_a_gradient_for_may_not_be_written_into(ns: Any) -> No
     (case,) = gradcli.check(Scaled, order=1, shrink=False).cases
     assert case.verdict is Verdict.FAILED
     assert "mutates-input" in {finding.kind.value for finding in case.findings}
+
+
+def observer(ns: Any, factor: float = 1, *, documentation: str = "") -> type:
+    """x scaled by the range that two buffers without axes have after an update."""
+
+    class Observer(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, lo: Any, hi: Any) -> Any:
+            lo.copy_(ns.clamp(lo, max=-8.0))
+            hi.copy_(ns.clamp(hi, min=8.0))
+            ctx.width = (hi - lo).item()
+            return (x - lo) / ctx.width
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return factor * g / ctx.width, None, None
+
+    Observer.__doc__ = documentation
+    return Observer
+
+
+@pytest.mark.parametrize("words", ["lo scalar, hi scalar: buffers, no gradient; updated before use", ""])
+@pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
+def test_buffers_without_axes(ns: Any, words: str, factor: float, verdict: Verdict) -> None:
+    (case,) = gradcli.check(observer(ns, factor, documentation=words), order=1, shrink=False).cases
+    assert case.verdict is verdict, (case.findings, case.error)
+    assert [(spec.shape, spec.requires_grad) for spec in case.inputs[1:]] == [((), False)] * 2
+
+
+@pytest.mark.parametrize("name", ["running_lo", "step", "x_seen"])
+@pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
+def test_a_counter_of_any_name(name: str, factor: float, verdict: Verdict, tmp_path: Any, ns: Any) -> None:
+    path = tmp_path / "counted.py"
+    path.write_text(f"""
+import {ns.__name__} as ns
+class Counted(ns.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, {name}):
+        {name}.fill_(({name} + 1).item())
+        return x * 3
+    @staticmethod
+    def backward(ctx, g):
+        return {3 * factor} * g, None
+""")
+    (case,) = gradcli.check(f"{path}:Counted", order=1, shrink=False).cases
+    assert case.verdict is verdict, (case.findings, case.error)
+    assert (case.inputs[1].shape, case.inputs[1].requires_grad) == ((), False)
+
+
+def test_what_forward_adds_to_may_be_a_number(ns: Any) -> None:
+    class Power(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, n: Any) -> Any:
+            ctx.save_for_backward(x)
+            n += 1
+            ctx.n = n
+            return x**n
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * ctx.n * x ** (ctx.n - 1), None
+
+    (case,) = gradcli.check(Power, order=1, shrink=False).cases
+    assert case.verdict is Verdict.PASSED, (case.findings, case.error)
+    assert case.inputs[1].kind == "value"
+
+
+def test_the_flags_offered_for_a_buffer_give_a_tensor(ns: Any) -> None:
+    class Refusing(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, lo: Any) -> Any:
+            lo.copy_(x)
+            raise ValueError("no")
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g, None
+
+    (case,) = gradcli.check(Refusing, order=1, shrink=False).cases
+    assert "-i x=3x4 -i lo=3x4,grad=false" in (case.error or "")

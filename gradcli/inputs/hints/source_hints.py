@@ -10,7 +10,7 @@ from typing import Any
 
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors, is_layers_parameter, names_tensors
-from gradcli.inputs.hints.buffers import written_into
+from gradcli.inputs.hints.buffers import arrays_written_into, single_entries, written_into
 from gradcli.inputs.hints.conjugates import conjugates_arguments, conjugates_reals, surroundings
 from gradcli.inputs.hints.documented_order import Order, documented_order
 from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes
@@ -50,7 +50,8 @@ class SourceHints:
     `conjugated` says that forward conjugates an argument itself, or takes its imaginary part; `names` are forward's
     global names, `documented` the shapes that docstrings and comments give for arguments, and `values` what they say of
     the values. `tensors` are annotated as such. `keys` are JAX's random keys, True for typed ones. `order` holds pairs
-    of sizes of which the first is the larger one; `letters` are those of einsums. Forward writes into `written`.
+    of sizes of which the first is the larger one; `letters` are those of einsums. Forward writes into `written`, of
+    which `arrays` cannot be numbers, and takes the only entry of `single`.
     """
 
     forward: str
@@ -66,6 +67,8 @@ class SourceHints:
     order: Order = ()
     letters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     written: frozenset[str] = frozenset()
+    arrays: frozenset[str] = frozenset()
+    single: frozenset[str] = frozenset()
 
     def sum_of(self, position: int) -> Sum | None:
         """The sum of the cotangent that is a factor of this argument's gradient."""
@@ -104,6 +107,8 @@ class SourceHints:
         own = rf"{escaped}\.(?:shape\[(?:-1|0)\]|size\((?:-1|0)\)|numel\(\)|size)"
         if re.search(rf"reshape\(-1, ?{own}\)\.sum\((?:axis=|dim=)?0", self.backward):
             bonuses[1] = 2.5  # the gradient is summed over all axes but the last
+        if name in self.single:
+            bonuses[0] = 2.5
         if name in self.documented:
             bonuses[len(self.documented[name])] = DOCUMENTED_BONUS
         return bonuses
@@ -196,7 +201,9 @@ class SourceHints:
         Not what documentation describes as a tensor, nor what is called as a layer's parameter: that may lack its
         gradient.
         """
-        if self.gradient_of(position) is not False or is_layers_parameter(name) or name in self.documented:
+        if self.gradient_of(position) is not False or is_layers_parameter(name):
+            return False
+        if name in self.documented or name in self.arrays:
             return False
         tree = None if name in self.tensors or name in self.values.domains else tree_of(self.forward)
         calls = [node for node in nodes_of(tree) if isinstance(node, ast.Call)] if tree is not None else []
@@ -342,8 +349,11 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     values = replace(values, domains={**one_hot, **values.domains})
     gradients = _gradients(text, len(names))
     used = ChainMap(*map(surroundings, (info.forward, None if info.inner else info.backward)))
+    arrays = arrays_written_into(tree, names)
     numbers = [
-        n for n, grad in zip(names, gradients, strict=True) if values.types.get(n) == "scalar" and grad is not False
+        name
+        for name, gradient in zip(names, gradients, strict=True)
+        if values.types.get(name) == "scalar" and (gradient is not False or name in arrays)
     ]
     return SourceHints(
         forward=own,
@@ -359,6 +369,8 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         order=documented_order(shapes, own, info.documentation),
         letters=einsum_letters(info.forward),
         written=written_into(tree, names),
+        arrays=arrays,
+        single=single_entries(tree, names),
     )
 
 

@@ -1,6 +1,7 @@
 """The candidates for each argument of forward, with costs: a tensor of some kind and rank, a constant, nothing."""
 
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
@@ -25,8 +26,11 @@ FIRST_RANK_COSTS = {2: 0.0, 3: 1.0, 1: 1.2, 4: 1.6, 0: 3.5}
 LATER_RANK_COSTS = {2: 0.0, 1: 0.4, 3: 1.0, 4: 1.6, 0: 2.0}
 INDEX_RANK_COSTS = {1: 0.0, 2: 0.3, 3: 1.0, 0: 1.2}
 MASK_RANK_COSTS = {2: 0.0, 1: 0.3, 3: 1.0, 4: 1.5}
+STATE_RANK_COSTS = {1: 0.0, 0: 1.5, 2: 3.0}
 SUMMED_COST = 0.5
 """Of a single number whose gradient is a sum over all entries: more than a vector, less than `BROADCAST`."""
+COUNTER_COST = -0.1
+"""Of a tensor without axes that forward writes into, where its name is that of a number: `steps`, `lo`, `amax`."""
 WITH_GRADIENT_COST = 3.0
 """Of indices for which backward has a gradient: more than for a backward that raises (`RAISING_BACKWARD`)."""
 COMPARED_COST = 0.45
@@ -132,14 +136,17 @@ def slot_for(name: str, parameter: Parameter, position: int, names: Sequence[str
         parameter = replace(parameter, annotation=demanded)
     word = _word(name)
     gradient = False if parameter.static else hints.gradient_of(position)
-    tensor_offset = _add_constants(costs, word, parameter, gradient, names, hints.values.types.get(name))
+    is_array = name in hints.arrays and not excludes_tensors(parameter.annotation or "")
+    tensor_offset = 0.0
+    if not is_array:
+        tensor_offset = _add_constants(costs, word, parameter, gradient, names, hints.values.types.get(name))
     if parameter.has_default:
         costs.put(0.0, OMITTED)
         tensor_offset = max(tensor_offset, 1.3 if parameter.default is None else 4.0)
     if parameter.static:
         tensor_offset = max(tensor_offset, STATIC_COST)
     _add_tensors(costs, word, name, position, names, tensor_offset, hints, parameter.annotation or "")
-    if not parameter.has_default:
+    if not parameter.has_default and not is_array:
         base = 4.5 if gradient is True else 0.55 if gradient is False and _may_be_constant(word) else CONSTANT_COST
         is_condition = gradient is not True and hints.is_condition(name)
         costs.put_values(COMPARED_COST, (True, False) if is_condition else ())
@@ -229,21 +236,14 @@ def _add_tensors(
     annotation: str,
 ) -> None:  # fmt: skip
     if argument_names.STATE_NAMES.fullmatch(word):
-        costs.put(offset, Choice(kind="float", rank=1))
+        bonuses = hints.rank_bonuses(name, first=False)
+        for rank, cost in STATE_RANK_COSTS.items():
+            costs.put(cost + offset - bonuses.get(rank, 0.0), Choice(kind="float", rank=rank))
         return
     ranks = dict(LATER_RANK_COSTS if position else FIRST_RANK_COSTS)
     gradient = hints.gradient_of(position)
-    numberlike = name in hints.values.types or word in {
-        **argument_names.WHOLE_NUMBERS,
-        **argument_names.REAL_NUMBERS,
-        **argument_names.PERHAPS_NUMBERS,
-    }
     of_layer = not argument_names.OF_LAYERS.get(word, frozenset()).isdisjoint(name.lower() for name in names)
-    of_axes = hints.sum_of(position) is Sum.AXES
-    if gradient is True and numberlike and not (of_layer or of_axes or word in argument_names.NUMBERS_OR_VECTORS):
-        ranks[0] = min(ranks[0], 0.3)
-    if position and hints.sum_of(position) is Sum.ALL:
-        ranks[0] = min(ranks[0], SUMMED_COST)
+    ranks[0] = min(ranks[0], _cost_without_axes(word, name, position, hints, of_layer=of_layer))
     alone = not (word == "b" and "a" in names) and not (word == "v" and "k" in names)
     vector = of_layer or word in argument_names.VECTOR_NAMES or "bias" in word or re.match(r"b(\d$|_)", word)
     if vector and alone:
@@ -281,6 +281,22 @@ def _add_tensors(
             cost + mask - hints.mask_bonus(name) + offset - bonuses.get(rank, 0.0), Choice(kind="mask", rank=rank)
         )
     _add_complex(costs, bonuses, offset - hints.complex_bonus())
+
+
+def _cost_without_axes(word: str, name: str, position: int, hints: SourceHints, *, of_layer: bool) -> float:
+    """The cost of a tensor without axes where name, documentation or backward suggests one."""
+    known = {**argument_names.WHOLE_NUMBERS, **argument_names.REAL_NUMBERS, **argument_names.PERHAPS_NUMBERS}
+    numberlike = name in hints.values.types or word in known
+    gradient = hints.gradient_of(position)
+    of_axes = hints.sum_of(position) is Sum.AXES
+    cost = math.inf
+    if position and hints.sum_of(position) is Sum.ALL:
+        cost = SUMMED_COST
+    if gradient is True and numberlike and not (of_layer or of_axes or word in argument_names.NUMBERS_OR_VECTORS):
+        cost = min(cost, 0.3)
+    if gradient is False and numberlike and name in hints.arrays:
+        cost = COUNTER_COST
+    return cost
 
 
 def _add_complex(costs: _Costs, bonuses: Mapping[int, float], offset: float) -> None:

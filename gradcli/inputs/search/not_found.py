@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gradcli.cases import InputSpec
 from gradcli.errors import OverrunError, raised_on_host
+from gradcli.inputs.hints.buffers import arrays_written_into
 from gradcli.inputs.hints.documented_order import documented_order
 from gradcli.inputs.hints.documented_shapes import documented_shapes, names_in, size_of
 from gradcli.inputs.hints.suggested_constants import sure_constants
@@ -75,7 +76,11 @@ def _how_to_give(info: TargetInfo, parameters: Sequence[Parameter], best: Failur
     containers = _containers(info, names, best)
     if not containers:
         shapes = _documented(info)
-        flags = " ".join(_flag(parameter, shapes.get(parameter.name, "3x4")) for parameter in parameters)
+        arrays = arrays_written_into(tree_of(source_of(info.forward)), names)
+        flags = " ".join(
+            _flag(parameter, shapes.get(parameter.name, "3x4"), is_array=parameter.name in arrays)
+            for parameter in parameters
+        )
         return f"give the inputs: {flags} (a tensor by -i NAME=SHAPE, a constant by -a NAME=VALUE)"
     given = _tuple_of([containers.get(name, name) for name in names])
     return (
@@ -102,10 +107,15 @@ def _documented(info: TargetInfo) -> dict[str, str]:
     return {name: "x".join(map(str, shape)) or "scalar" for name, shape in found.items() if None not in shape}
 
 
-def _flag(parameter: Parameter, shape: str) -> str:
-    """An example of the flag for an argument; by -a where its annotation or name says that it is not a tensor."""
+def _flag(parameter: Parameter, shape: str, *, is_array: bool = False) -> str:
+    """An example of the flag for an argument; by -a where its annotation or name says that it is not a tensor.
+
+    What forward writes into is a tensor whatever its name, and probably has no gradient.
+    """
     if parameter.variadic:
         return f"-i '{parameter.name}[0]={shape}'"
+    if is_array:
+        return f"-i {parameter.name}={shape},grad=false"
     values = sure_constants(parameter)
     if values:
         return InputSpec(name=parameter.name, kind="value", value=values[0]).as_flag()
