@@ -11,6 +11,7 @@ import operator
 import re
 import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
 from functools import lru_cache
 
 from gradcli.sources import tree_of
@@ -41,6 +42,10 @@ _AFTER_A_SHAPE = re.compile(
     r"\s*(?:$|[^\s\w]|(?:and|or|is|are|must|should|has|have|needs?|may|can|by|of|to|in|into|on|at|for|from|with|via|using|where|times)\b)"
 )
 """What follows the shape of a name. A noun follows an article: a (n, m) matrix."""
+_OWN = re.compile(r"(?:^|[,.;:(\n]|\b(?:and|with|where|for))[-*\s]*[`'\"]*\w+[`'\"]*\s*:?\s*$")
+"""What a description of one argument looks like up to its shape, unlike `the residual r = x - y (N,)`."""
+_OPERAND = re.compile(r"(?:\S[ \t]*[-+*/^@=]|[\d)\]])\s*$")
+"""What stands before an operand of a formula: the e in `(J J^T)^-1 e, J: (m, n)` has another shape than J."""
 _RANGE = re.compile(r"(?:\bin|\bwithin|\bbetween|∈)\s*$")
 _HEAD = re.compile(r"^[-*\s]*(?::param\s+)?[`'\"*]*(?P<name>\w+)[`'\"*]*\s*(?:\([^)]*\)\s*)?:", re.MULTILINE)
 """What begins the description of an argument in a list of arguments."""
@@ -80,8 +85,11 @@ def documented_shapes(
             found[name] = tuple(_annotated(axis) for axis in match["axes"].split())
     for text in texts_of(source, documentation):
         in_text: dict[str, tuple[Axis, ...]] = {}
-        for name, shape, is_explicit in _described(names, text):
-            in_text = {**in_text, name: shape} if is_explicit else {name: shape, **in_text}
+        in_a_list: set[str] = set()
+        for name, shape, kind in _described(names, text):
+            if name not in in_text or kind is _Kind.AGAIN or (kind is _Kind.OWN and name in in_a_list):
+                in_text[name] = shape
+                in_a_list = in_a_list | {name} if kind is _Kind.LIST else in_a_list - {name}
         found = {**in_text, **found}
     return found
 
@@ -148,8 +156,17 @@ def _annotated(axis: str) -> Axis:
     return int(axis) if axis.isdigit() else axis
 
 
-def _described(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[Axis, ...], bool]]:
-    """The arguments with their shapes, and whether one is for what had another before: `(fx, fy), shape (2,)`."""
+class _Kind(Enum):
+    """How a text gives a shape: to several arguments at once, to one, to one by its own, or once more to the same."""
+
+    LIST = "q, k: (N, D)"
+    LOOSE = "the noise that is added to x, of shape (N, D)"
+    OWN = "x: (N, D)"
+    AGAIN = "(fx, fy), shape (2,)"
+
+
+def _described(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[Axis, ...], _Kind]]:
+    """The arguments with their shapes, and how the text gives them."""
     end, owners = 0, list[str]()
     for group in _GROUP.finditer(text):
         between = text[end : group.start()]
@@ -158,11 +175,12 @@ def _described(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[Axi
             continue
         end = group.end()
         if _ALSO.fullmatch(between) is not None:
-            yield from ((name, shape, True) for name in owners)
+            yield from ((name, shape, _Kind.AGAIN) for name in owners)
             continue
         between = _ENDS.split(between)[-1][-_FARTHEST:]
         owners = _owners(between, names, text[end:])
-        yield from ((name, shape, False) for name in owners)
+        kind = _Kind.LIST if len(owners) > 1 else _Kind.OWN if _OWN.search(between) else _Kind.LOOSE
+        yield from ((name, shape, kind) for name in owners)
 
 
 def without_shape(description: str, names: Sequence[str]) -> str:
@@ -232,6 +250,8 @@ def _owners(text: str, names: Sequence[str], after: str) -> list[str]:
     owners = [places[last][0]] if places else []
     for one, other in zip(reversed(places[:last]), reversed(places[1 : last + 1]), strict=True):
         if re.fullmatch(r"[`'\"\s]*(?:,|and|&|/|,\s*and)[`'\"\s]*", text[one.end() : other.start()]) is None:
+            break
+        if _OPERAND.search(text[: one.start()]) is not None:
             break
         owners.append(one[0])
     return owners

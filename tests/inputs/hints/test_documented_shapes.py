@@ -31,6 +31,12 @@ from gradcli.verdict import Verdict
         ("x is normalised (mean, variance), see f(x, w) and g (x, w)", {}),
         ("scales x by w (default 3), or w(N, C), or w (see below)", {}),
         ("multiplies a matrix (N, D)", {}),
+        ("steps by (x x^T)^-1 w, x: (m, n), w: (m,), n > m", {"x": ("m", "n"), "w": ("m",)}),
+        ("steps by x^-1 w, x: (m, n)", {"x": ("m", "n")}),
+        ("Sums of x and w: (N, D). w: (D,)", {"x": ("N", "D"), "w": ("D",)}),
+        ("x, w: (N, D); the residual r = x - w (N,)", {"x": ("N", "D"), "w": ("N", "D")}),
+        ("x and w (N, D), scaled by w: (N, 1)", {"x": ("N", "D"), "w": ("N", "D")}),
+        ("- q, k: (B, T)\n- k: (B, S)", {"q": ("B", "T"), "k": ("B", "S")}),
     ],
 )
 def test_shapes_in_a_text(text: str, shapes: dict[str, tuple[int | str, ...]]) -> None:
@@ -317,3 +323,25 @@ def test_sizes_computed_from_others_stay() -> None:
 )
 def test_names_of_components_are_no_sizes(text, shape):
     assert documented_shapes(["K"], "", text).get("K") == shape
+
+
+@pytest.mark.parametrize(
+    "words", ["(w w^T + I)^-1 x, w: (m, n), x: (m,), n > m", "x, w: (m, n), n > m, where x: (m,) is the error"]
+)
+@pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
+def test_a_description_of_its_own_wins_over_a_list(words: str, factor: float, verdict: Verdict) -> None:
+    class Step(Function):
+        @staticmethod
+        def forward(ctx, w, x):
+            ctx.save_for_backward(w, x)
+            return w.t() @ x
+
+        @staticmethod
+        def backward(ctx, g):
+            w, x = ctx.saved_tensors
+            return factor * x[:, None] * g, w @ g
+
+    Step.__doc__ = words
+    (case,) = gradcli.check(Step, order=1, shrink=False).cases
+    assert case.verdict is verdict, (case.findings, case.error)
+    assert [spec.shape for spec in case.inputs] == [(3, 4), (3,)]
