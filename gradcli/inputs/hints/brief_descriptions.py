@@ -26,6 +26,11 @@ _STANDS_BEHIND = re.compile(
     r"(?:^|[.,;:(\n]|\b(?:with|where|and|(?:all|each|both)(?:\s+of)?|(?:defined|valid|only) for)\b)\s*$", re.IGNORECASE
 )
 _BEGINS_SENTENCE = re.compile(r"(?:^|[.;:(\n]|,\s*where\b)\s*$", re.IGNORECASE)
+_NUMBER = re.compile(r"[-−]?(?:\d+\.?\d*|\.\d+)")
+_BOUNDS = re.compile(
+    rf"(?<![\w.<>])(?P<low>{_NUMBER.pattern})\s*(?:<=?|≤)\s*(?P<names>[A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\b"
+    rf"(?:\s*(?:<=?|≤)\s*(?P<high>{_NUMBER.pattern}|\w+))?"
+)
 _CASES = re.compile(r"\b(?:if|else|otherwise|elsewhere|when|whenever|unless|until|while)\b", re.IGNORECASE)
 _SENTENCE_ENDS = re.compile(r"\.(?=\s|$)|\n\s*\n|;")
 _IN_BRACKETS = re.compile(
@@ -46,6 +51,15 @@ _AFTER_BRACKETS = re.compile(
 """What follows the description of a name. A noun follows an article: `a (positive scalar) function`."""
 _AFTER_A_NAME = r"(?=\s*(?:$|[.,;:)\n]|\(|and\b))"
 _BEFORE_AN_ADJECTIVE = r"(?:^|[.,;:(\n]|\b(?:with|of|and)\b)\s*(?:an?\s+)?"
+_COMPARES_OR_CUTS = (
+    r"\b{0}\b(?:\.abs\(\))?\)?\s*[<>]|[<>]=?\s*\(?{0}\b|(?:clamp|clip|where|minimum|maximum)\w*\([^)]*\b{0}\b"
+    r"|\b{0}\.(?:clamp|clip)"
+)
+_PIECES = re.compile(
+    r"\b(?:outside|beyond|above|below|linear|constant|zero|quadratic|saturat\w*|clamp\w*|clip\w*)\b", re.IGNORECASE
+)
+"""Words of the definition of a function by cases: `quadratic for x in (-1, 1) and linear beyond`."""
+_FOR = re.compile(r"\bfor(?:\s+all)?\s*$", re.IGNORECASE)
 _COMPARED = r"\b{0}\b\)?\s*[<>]=?\s*-?[\d.]|[\d.]\s*[<>]=?\s*{0}\b"
 
 
@@ -71,6 +85,24 @@ def stands_alone(text: str, start: int, end: int, names: str, code: str) -> bool
     return not compares or not (tells_apart(names, code) or _has_two_cases(names, text))
 
 
+def holds_for(text: str, start: int, names: str, code: str) -> bool:
+    """Whether `for` before some names says where the function is defined, as in `the root, for a, b in (0.05, 0.2)`.
+
+    It introduces a case where the sentence or the code tells cases apart.
+
+    Args:
+        text: in which it stands.
+        start: where the names begin.
+        names: those that are described, as written.
+        code: of the function.
+    """
+    sentence, lines = _sentence(text, start), _without_texts(code).splitlines()
+    if _FOR.search(text[:start].rstrip("`'\"*")) is None or _CASES.search(sentence) or _PIECES.search(sentence):
+        return False
+    patterns = [_COMPARES_OR_CUTS.format(re.escape(name)) for name in re.findall(r"\w+", names)]
+    return not any(re.search(pattern, line) for pattern in patterns for line in lines)
+
+
 def begins_sentence(text: str, start: int) -> bool:
     """Whether what begins at `start` is a sentence of its own, and not one about cases."""
     before = text[:start].rstrip("`'\"*")
@@ -79,14 +111,19 @@ def begins_sentence(text: str, start: int) -> bool:
 
 def tells_apart(names: str, code: str) -> bool:
     """Whether code compares one of some names with a number other than to raise an exception."""
+    text = _without_texts(code)
+    return any(re.search(_COMPARED.format(re.escape(name)), text) for name in re.findall(r"\w+", names))
+
+
+def _without_texts(code: str) -> str:
+    """Code without comments, docstrings, assertions and tests that raise an exception."""
     lines = [line.partition("#")[0] for line in code.splitlines()]
     kept = [
         line
         for number, line in enumerate(lines)
         if not line.lstrip().startswith("assert") and "raise" not in " ".join(lines[number : number + 2])
     ]
-    text = re.sub(r"(\"\"\"|''').*?\1", "", "\n".join(kept), flags=re.DOTALL)
-    return any(re.search(_COMPARED.format(re.escape(name)), text) for name in re.findall(r"\w+", names))
+    return re.sub(r"(\"\"\"|''').*?\1", "", "\n".join(kept), flags=re.DOTALL)
 
 
 def positives_named(names: Sequence[str], text: str) -> Iterator[str]:
@@ -110,12 +147,23 @@ def positives_named(names: Sequence[str], text: str) -> Iterator[str]:
 
 
 def bounded(names: Sequence[str], text: str, code: str) -> Iterator[tuple[str, str]]:
-    """The domains of arguments between two numbers, as in `0 < p < 1` and `0 <= t`."""
-    for match in re.finditer(r"(?<![\w.<>])0(?:\.0?)?\s*<=?\s*(?P<name>\w+)\b(?:\s*<=?\s*(?P<high>[\w.]+))?", text):
-        name, high = match["name"], match["high"]
-        sure = not (_CASES.search(_sentence(text, match.start())) or tells_apart(name, code))
-        if name in names and sure and _STANDS_BEHIND.search(text[: match.start()]):
-            yield name, "unit" if high is not None and re.fullmatch(r"1(?:\.0*)?\.?", high) else "positive"
+    """The domains of arguments between two numbers, as in `0 < p < 1`, `0 <= t` and `-0.5 < a, b < 0.5`."""
+    for match in _BOUNDS.finditer(text):
+        owners, high = re.findall(r"\w+", match["names"]), match["high"]
+        domain = _between(float(match["low"].replace("−", "-")), high)
+        if domain is None or not set(owners) <= set(names) or _CASES.search(_sentence(text, match.start())):
+            continue
+        stands = _STANDS_BEHIND.search(text[: match.start()]) and not tells_apart(match["names"], code)
+        if stands or holds_for(text, match.start(), match["names"], code):
+            yield from ((name, domain) for name in owners)
+
+
+def _between(low: float, high: str | None) -> str | None:
+    """The domain of what lies above a number, and below another one or something that has a name."""
+    if high is None or _NUMBER.fullmatch(high) is None:
+        return "positive" if low == 0 else None
+    top = float(high.replace("−", "-"))
+    return "unit" if (low, top) == (0, 1) else f"open-interval({low:g}, {top:g})" if low < top else None
 
 
 def without_others(description: str, names: Sequence[str]) -> str:

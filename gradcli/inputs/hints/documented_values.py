@@ -17,6 +17,7 @@ from gradcli.inputs.hints.brief_descriptions import (
     SHAPE,
     begins_sentence,
     bounded,
+    holds_for,
     positives_named,
     stands_alone,
     without_others,
@@ -254,10 +255,11 @@ def _descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[
             and not before.rstrip(" `").endswith("where")
         ):
             continue
-        if match["range"] is not None and (
-            _STATES.search(before.rstrip("`'\"*")) is None or _ranges_differ(heads, match["names"], text)
-        ):
-            continue
+        if match["range"] is not None:
+            start, names_there = match.start("names"), match["names"]
+            is_domain = _STATES.search(before.rstrip("`'\"*")) or holds_for(text, start, names_there, code)
+            if not is_domain or _ranges_differ(heads, names_there, text):
+                continue
         for name in names:
             if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", match["names"]):
                 yield name, f"{match['type'] or ''} {body}", is_stated

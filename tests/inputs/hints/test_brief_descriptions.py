@@ -36,6 +36,12 @@ POSITIVE = {"tau": "positive"}
         ("log I0(tau), tau > 0.5", {}, {}),
         ("log I0(tau), defined for tau > 0", POSITIVE, {}),
         ("0 < p < 1, 0 <= tau", {"p": "unit", "tau": "positive"}, {}),
+        ("The root of E = 0, for a, b in (0.05, 0.2).", dict.fromkeys("ab", "open-interval(0.05, 0.2)"), {}),
+        ("The root of E = 0 for p in (0, 1)", {"p": "unit"}, {}),
+        ("The root of E = 0 for all x between -2 and 0.5", {"x": "open-interval(-2, 0.5)"}, {}),
+        ("The root of E = 0, -0.5 < a, b < 0.5", dict.fromkeys("ab", "open-interval(-0.5, 0.5)"), {}),
+        ("The root of E = 0 for 0.1 <= x <= 2", {"x": "open-interval(0.1, 2)"}, {}),
+        ("The root of E = 0; 0 < x, 1 < tau", {"x": "positive"}, {}),
         ("ratio a / b. a, b positive", {"a": "positive", "b": "positive"}, {}),
         ("ratio a / b. a and b are positive", {"a": "positive", "b": "positive"}, {}),
         ("x (N, C), alpha (C,) positive", {"alpha": "positive"}, {}),
@@ -56,6 +62,10 @@ def test_what_is_said_of_which_argument(text: str, domains: dict[str, str], type
     "text",
     [
         "x if x > 0 else 0",
+        "quadratic for x in (-1, 1) and linear beyond",
+        "x for x in (0, 1), 0 elsewhere",
+        "slope 1 for -1 < x < 1, constant outside",
+        "clips x in (0, 1)",
         "x where x > 0, 0 elsewhere",
         "sqrt(x) where positive, else 0",
         "x for x > 0, exp(x) - 1 for x <= 0",
@@ -163,3 +173,33 @@ def test_a_comment_in_forward(ns: Any, factor: float, verdict: Verdict) -> None:
     (case,) = gradcli.check(solve(ns, factor), order=1, shrink=False).cases
     assert [(spec.shape, spec.domain) for spec in case.inputs] == [((3, 3), "spd"), ((3,), "normal")]
     assert case.verdict is verdict, (case.findings, case.error)
+
+
+@pytest.mark.parametrize("code", ["torch.where(x.abs() < 1, x, 0)", "x.clamp(-1, 1)", "np.clip(x, -1, 1)", "1 > x"])
+@pytest.mark.parametrize("words", ["f(x) for x in (-1, 1)", "f(x) for -1 < x < 1"])
+def test_code_that_tells_cases_apart(code: str, words: str) -> None:
+    assert not documented_values(["x"], f"def f(x):\n    return {code}", words).domains
+    assert documented_values(["x"], "def f(x):\n    return x * x", words).domains == {"x": "open-interval(-1, 1)"}
+
+
+@pytest.mark.parametrize("words", ["the root of x = a exp(x), for a in (0.05, 0.3)", "the root for 0.05 < a < 0.3"])
+@pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
+def test_a_root_that_exists_in_an_interval(ns: Any, words: str, factor: float, verdict: Verdict) -> None:
+    class Root(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            x = a * 0
+            for _ in range(60):
+                x = a * x.exp()
+            ctx.save_for_backward(a, x)
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            a, x = ctx.saved_tensors
+            return factor * g * x / a / (1 - x)
+
+    Root.__doc__ = words
+    (case,) = gradcli.check(Root, order=1, shrink=False).cases
+    assert case.verdict is verdict, (case.findings, case.error)
+    assert case.inputs[0].domain == "open-interval"
