@@ -1,6 +1,6 @@
 """Forward itself: finite, the same on every call, and leaving its inputs alone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, final
 
@@ -151,23 +151,39 @@ def _updated(situation: Situation, call: ForwardCall) -> Iterator[str]:
 
 
 def _tensors_in_containers(situation: Situation) -> Iterator[str]:
-    """A note for each argument that holds tensors in a container: a Function gets no gradients for those."""
+    """A note for each argument that holds tensors in a container: a Function gets no gradients for those.
+
+    Tensors that are arguments of their own as well get them.
+    """
+    passed = {id(argument.own) for argument in situation.subject.arguments if argument.own is not None}
     for argument in situation.subject.arguments:
         leaves = [] if argument.is_tensor else container_leaves(argument.value)
-        if any(path and getattr(leaf, "requires_grad", False) is True for path, leaf in leaves):
+        tracked = [(path, leaf) for path, leaf in leaves if path and getattr(leaf, "requires_grad", False) is True]
+        missing = [f"{argument.name}{path}" for path, leaf in tracked if id(leaf) not in passed]
+        if missing:
+            whole = len(missing) == len(tracked)
+            them = f"the tensors in {argument.name}" if whole else _listed(missing)
+            several = whole or len(missing) > 1
+            get, way = ("get", "pass them as separate arguments") if several else ("gets", "pass it as a separate one")
+            if whole and isinstance(argument.value, list | tuple):
+                way = f"pass them as *{argument.name}"
             yield (
-                f"the tensors in {argument.name} get no gradient: apply sees only tensors passed as separate "
-                f"arguments, not those inside a {type(argument.value).__name__}; pass them as *{argument.name}"
+                f"{them} {get} no gradient: apply sees only tensors passed as separate arguments, not those inside a "
+                f"{type(argument.value).__name__}; {way}"
             )
 
 
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
 def _moved_in_place(subject: Subject) -> Iterator[str]:
-    """A note for inputs that forward or backward reads from a module or closure, not from its arguments."""
+    """A note for inputs that forward or backward reads from a module, container or closure, not from an argument."""
     if subject.moved_in_place:
-        names = " and ".join(filter(None, (", ".join(subject.moved_in_place[:-1]), subject.moved_in_place[-1])))
+        names = _listed(subject.moved_in_place)
         yield (
-            f"forward or backward reads {names} from a module or a closure, not from its arguments: gradcli changed "
-            "these tensors in place for the check and restored them; you need not do anything"
+            f"forward or backward reads {names} from a module, a container or a closure, not from an argument: gradcli "
+            "changed these tensors in place for the check and restored them; you need not do anything"
         )
 
 

@@ -129,6 +129,39 @@ def test_a_function_is_told_that_it_sees_no_tensors_in_a_list(framework):
     assert any("the tensors in others get no gradient" in note for note in report.cases[0].notes)
 
 
+@pytest.mark.parametrize(
+    ("passed", "note"),
+    [
+        (0, "the tensors in d get no gradient: apply sees only tensors passed as separate arguments, not those inside "
+            "a dict; pass them as separate arguments"),
+        (1, "d['b'] gets no gradient: apply sees only tensors passed as separate arguments, not those inside a dict; "
+            "pass it as a separate one"),
+        (2, None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
+def test_tensors_that_are_passed_beside_their_container_need_no_advice(framework, passed, note, factor, verdict):
+    class Known(framework.autograd.Function):
+        @staticmethod
+        def forward(ctx, d, x, *rest):
+            ctx.d = d
+            ctx.save_for_backward(x, *rest)
+            return x * d["a"] * d["b"]
+
+        @staticmethod
+        def backward(ctx, g):
+            x, *rest = ctx.saved_tensors
+            a, b = ctx.d["a"], ctx.d["b"]
+            return (None, factor * g * a * b, *[g * x * other for other in (b, a)][: len(rest)])
+
+    held = {"a": vector(framework, [1.5, 0.75]), "b": vector(framework, [0.25, -0.75])}
+    given = (held, vector(framework, [0.5, -1.25]), *list(held.values())[:passed])
+    (case,) = gradcli.check(Known, given, order=1, shrink=False).cases
+    assert case.verdict is verdict, (case.findings, case.error)
+    said = "; ".join(case.notes)
+    assert note in said if note else "no gradient: apply" not in said
+
+
 def test_gradcheck_differentiates_by_tensors_in_containers(framework):
     given = ([vector(framework, [0.5, -1.25]), vector(framework, [1.5, 0.75])],)
     right, wrong = product(framework, wrong=False), product(framework, wrong=True)
