@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gradcli.cases import Argument
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.batch.all_sizes import calls_at_other_sizes, seems_wrong_there, shapes_of
+from gradcli.checks.batch.coincident import Coincident, coincident_batches
 from gradcli.checks.batch.parts import follows_from_given, follows_from_parts
 from gradcli.checks.batch.resizing import (
     LONG,
@@ -38,6 +39,11 @@ _CONFIRMED, _MOVED = 2, 0x73697A65
 """At how many other sets of values a gradient must be wrong at a size, too; and the seed of these values."""
 _ARBITRATED = 2
 """Differences decide at so many sizes at most: with a noisy forward every size seems wrong."""
+
+_MAY_BELONG_TOGETHER = (
+    "; this is reported only as a note, because another axis is as long, and the two may be meant to be; to make it a "
+    "failure, give inputs in which the two differ"
+)
 
 
 class BatchCheck(Check):
@@ -125,9 +131,12 @@ class SizesCheck(BatchCheck):
     def further(self, situation: Situation) -> Iterator[Evidence | None]:
         """Try other sizes along all axes, and a batch in front; a wrong gradient there is a failure.
 
-        It is a note if the user gave the sizes.
+        It is a note if the user gave the sizes. Batch axes that are as long as other axes are tried as well.
         """
         asked, dear = 0, self.is_dear(situation)
+        coincident = [] if dear else list(coincident_batches(situation))
+        for found in [each for each in coincident if each.is_sure]:
+            yield from self._along_coincident(situation, found)
         stacked = () if dear else calls_with_a_batch(situation)
         for call in itertools.chain(calls_at_other_sizes(situation, few=dear), stacked):
             if asked < _ARBITRATED and seems_wrong_there(situation, call):
@@ -135,6 +144,27 @@ class SizesCheck(BatchCheck):
                 if is_about_the_size(situation, call.arguments):
                     yield from self._wrong_at_all_sizes(situation, call.arguments)
             yield None
+        for found in [each for each in coincident if not each.is_sure]:
+            yield from self._along_coincident(situation, found)
+
+    def _along_coincident(self, situation: Situation, found: Coincident) -> Iterator[Evidence | None]:
+        """What is wrong at two other sizes of an axis as long as another one; what backward refuses is skipped.
+
+        It is a note where the axes may be meant to have the same size.
+        """
+        batch = found.batch
+        for size in self._others(situation, batch)[:2]:
+            call = call_resized(situation, batch, size)
+            if call is None or call.error is not None:
+                continue
+            if not seems_wrong(call) or follows_from_parts(situation, batch, size, call):
+                yield None
+                continue
+            wrong = self._wrong(situation, batch, size, call)
+            if wrong is not None and wrong.finding is not None and not found.is_sure:
+                wrong = self.passed(wrong.finding.message + _MAY_BELONG_TOGETHER)
+            yield wrong
+            return
 
     def _wrong_at_all_sizes(self, situation: Situation, arguments: Sequence[Argument]) -> Iterator[Evidence]:
         if situation.sizes_given:

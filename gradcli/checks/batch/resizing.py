@@ -42,13 +42,19 @@ _KEPT_WHOLE = ("simplex", "one-hot", "signs", "indices", "boolean", "key", "type
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """A batch axis: every leading axis of length `size`; `name` is that of an input with such an axis."""
+    """A batch axis: every leading axis of length `size`, or those of the arguments `only`, if these are given.
+
+    `name` is that of an input with such an axis.
+    """
 
     size: int
     name: str
+    only: frozenset[str] | None = None
 
     def is_in(self, subject: Subject, argument: Argument) -> bool:
         """Whether an argument has the axis."""
+        if self.only is not None and argument.name not in self.only:
+            return False
         return argument.is_tensor and argument.shape[:1] == (self.size,) and not is_held(subject, argument)
 
     def resized(self, subject: Subject, size: int) -> Arguments:
