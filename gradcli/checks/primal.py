@@ -10,8 +10,13 @@ from numpy.typing import NDArray
 from gradcli.backends.base import ForwardCall, Subject
 from gradcli.backends.tensor.containers import container_leaves
 from gradcli.backends.tensor.framework import same_values
+from gradcli.cases import InputSpec
 from gradcli.checks.base import Check, Situation, relative_gap
+from gradcli.checks.other_points.points import is_drawn
+from gradcli.checks.seeding import signed_cotangents
+from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
+from gradcli.inputs.domains import parse_domain
 from gradcli.results import Evidence
 from gradcli.verdict import Reason, Verdict
 
@@ -57,6 +62,7 @@ class ForwardCheck(Check):
                 FindingKind.MUTATES_INPUT,
                 f"{name} is changed in place by forward{unmarked}",
                 input=name,
+                hint=_as_a_buffer(situation, position),
             )
 
     def _repeat(self, situation: Situation, first: Outputs, again: Outputs) -> Iterator[Evidence]:
@@ -137,6 +143,33 @@ def _close_by(subject: Subject) -> Iterator[Outputs]:
 def requires_gradient(situation: Situation, position: int) -> bool:
     """Whether the argument at a position requires a gradient; others may be buffers that forward updates."""
     return situation.subject.arguments[position].requires_grad
+
+
+def _as_a_buffer(situation: Situation, position: int) -> str | None:
+    """How an input is given without a gradient, which excuses a change, where backward returns None for it."""
+    subject, argument = situation.subject, situation.subject.arguments[position]
+    try:
+        gradients = subject.call_at(subject.arguments, signed_cotangents).gradients
+    except UserCodeError:
+        return None
+    if gradients is None or gradients[subject.active.index(position)] is not None:
+        return None
+    way = "give it without requires_grad"
+    if argument.own is None and is_drawn(argument):
+        domain, parameters = parse_domain(argument.domain or "normal")
+        spec = InputSpec(
+            name=argument.name,
+            shape=argument.shape,
+            dtype=None if argument.dtype_name.endswith(("64", "128")) else argument.dtype_name,
+            domain=domain.name,
+            parameters=tuple(parameters.items()),
+            requires_grad=False,
+        )
+        way = f"give {spec.as_flag()}"
+    return (
+        f"backward returns None for {argument.name}: if it is a buffer without a gradient, such as running statistics, "
+        f"{way}, and the change is reported only as a note"
+    )
 
 
 def _updated(situation: Situation, call: ForwardCall) -> Iterator[str]:

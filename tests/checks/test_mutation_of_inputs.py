@@ -2,6 +2,7 @@
 
 import importlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,6 +79,34 @@ def test_one_that_requires_a_gradient_fails(backend, ns, update):
     verdict, _, findings = examined(backend, updating(ns, update), X, tensor("state", [1.0, 2.0, 0.5]))
     assert verdict is Verdict.FAILED
     assert [(f.kind, f.input) for f in findings] == [(FindingKind.MUTATES_INPUT, "state")]
+
+
+@pytest.mark.parametrize(
+    ("domain", "flag"),
+    [
+        ("normal", "-i state=3,grad=false"),
+        ("positive", "-i state=3,domain=positive,grad=false"),
+        ("open-interval(0.5, 2.5)", "-i state=3,domain=open-interval,lo=0.5,hi=2.5,grad=false"),
+        (None, "give it without requires_grad"),
+    ],
+)
+def test_the_flag_that_excuses_it_is_offered(backend, ns, domain, flag):
+    state = replace(tensor("state", [1.0, 2.0, 0.5]), domain=domain)
+    _, _, findings = examined(backend, updating(ns, BUFFERS["a counter"]), X, state)
+    assert "backward returns None for state: if it is a buffer without a gradient" in findings[0].hint
+    assert flag in findings[0].hint
+
+
+def test_no_flag_is_offered_for_what_gets_a_gradient(backend, ns):
+    class Both(updating(ns, BUFFERS["a counter"])):
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * g * x, g.sum(0) * 0
+
+    verdict, _, findings = examined(backend, Both, X, tensor("state", [1.0, 2.0, 0.5]))
+    assert verdict is Verdict.FAILED
+    assert findings[0].hint is None
 
 
 def test_a_buffer_that_backward_writes_into_is_noted(backend, ns):
