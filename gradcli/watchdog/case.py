@@ -24,6 +24,8 @@ milliseconds by less than a second.
 """
 UNMEASURED_SECONDS = 10.0
 """The same while no call has returned yet: the first one may load a library or compile. Halved by each overrun."""
+COMPILING_SECONDS = 30.0
+"""The same for a first call that compiles, at inputs that are probably right."""
 SEARCH_SECONDS = 20.0
 """What calls that do not return may take of a search for inputs in all."""
 STRIKES = 2
@@ -42,6 +44,7 @@ class Phase:
 
     `cut` says why it was ended early. A `calls_limited` phase ends after `SLOW_CALLS` of a slow forward, a
     `searching` one, in which no inputs are known yet, when calls that did not return took `SEARCH_SECONDS` (`lost`).
+    In a `compiling` one the first call has more time.
     """
 
     name: str
@@ -52,6 +55,7 @@ class Phase:
     lost: float = 0.0
     strikes: int = 0
     cut: str | None = None
+    compiling: bool = False
 
 
 @dataclass(slots=True)
@@ -314,7 +318,8 @@ class Watchdog:
         phase, limit = self.phase, math.inf
         if not call.asked:
             known = self._slowest
-            unknown = max(FLOOR_SECONDS, UNMEASURED_SECONDS / 2.0 ** len(self.overruns))
+            first = COMPILING_SECONDS if phase.compiling and not self.overruns else FLOOR_SECONDS
+            unknown = max(first, UNMEASURED_SECONDS / 2.0 ** len(self.overruns))
             limit = unknown if known is None else max(FLOOR_SECONDS, MULTIPLE * known)
         return max(1e-3, min(limit, phase.deadline - call.began)) if phase.optional else limit
 
@@ -325,7 +330,7 @@ class Watchdog:
             return
         self.overruns.append(Overrun(phase.name, seconds))
         phase.strikes += 1
-        phase.lost += seconds
+        phase.lost += min(seconds, UNMEASURED_SECONDS)
         if not phase.searching:
             far = call.how_far()
             self._radius = min(self._radius, far)

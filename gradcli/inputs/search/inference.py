@@ -20,6 +20,7 @@ from gradcli.inputs.search.replies import Attempt
 from gradcli.inputs.search.slots import slots_of
 from gradcli.inputs.search.trials import Trials, farthest
 from gradcli.targets import TargetInfo
+from gradcli.watchdog.case import current
 
 BRIEF_TRIES = 150
 """What a number of arguments for `*args` is allowed before the other numbers have had their turn."""
@@ -76,6 +77,9 @@ def infer(
     wanted = [p.name for p in info.parameters if not p.has_default and p.name not in given]
     if keys_read(info, wanted) or functions_called(info, wanted):  # never tried: a few tries are for the message
         budget_tries = min(budget_tries, BRIEF_TRIES)
+    watchdog = current()
+    if watchdog is not None and info.backend == "jax" and _knows_what_to_try(info, wanted):
+        watchdog.phase.compiling = True
     budget = Budget(limit_seconds=limit_seconds)
     failures: list[Trials] = []
     for slots, allowance in _argument_counts(list(slots_of(info, fixed)), budget_tries):
@@ -108,6 +112,11 @@ def infer(
     best = farthest(failures)
     text = failure_text(info, best, budget, time.perf_counter() - began)
     raise InputsNotFoundError(text) from (None if best is None else best.error)
+
+
+def _knows_what_to_try(info: TargetInfo, wanted: Sequence[str]) -> bool:
+    """Whether the first inputs are probably right: there is one argument at most, or each has a documented shape."""
+    return len(wanted) <= 1 or read_hints(info, wanted).documented.keys() >= set(wanted)
 
 
 def _argument_counts(counts: Sequence[tuple[Slot, ...]], tries: int) -> list[tuple[tuple[Slot, ...], int]]:

@@ -1,0 +1,62 @@
+"""A first call that compiles gets more time where its inputs are probably right."""
+
+import time
+from typing import Any
+
+import pytest
+
+import gradcli
+from gradcli.results import CheckResult
+from gradcli.verdict import Verdict
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradcli.watchdog.case.UNMEASURED_SECONDS", 0.5)
+    monkeypatch.setattr("gradcli.watchdog.case.FLOOR_SECONDS", 0.5)
+    monkeypatch.setattr("gradcli.watchdog.case.COMPILING_SECONDS", 20.0)
+    monkeypatch.setattr("gradcli.watchdog.case.SEARCH_SECONDS", 1.0)
+
+
+def compiled(kind: str, factor: float = 1.0) -> Any:
+    """A JAX function of which the first call takes three seconds."""
+    jax = pytest.importorskip("jax")
+    calls: list[int] = []
+
+    def wait() -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            time.sleep(3.0)
+
+    @jax.custom_vjp
+    def sine(x: Any) -> Any:
+        wait()
+        return jax.numpy.sin(x)
+
+    sine.defvjp(lambda x: (sine(x), x), lambda x, g: (factor * g * jax.numpy.cos(x),))
+
+    def documented(x: Any, y: Any) -> Any:
+        """x, y: (n,)"""
+        return sine(x) + y
+
+    return {"one": lambda x: sine(x), "documented": documented, "bare": lambda x, y: sine(x) + y}[kind]
+
+
+def stopped(case: CheckResult) -> bool:
+    """Whether a call was stopped during the search for inputs."""
+    return any("stopped after" in note and "inference of inputs" in note for note in case.notes)
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("kind", ["one", "documented"])
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.PASSED), (1.01, Verdict.FAILED)])
+def test_a_first_call_may_compile(kind: str, factor: float, verdict: Verdict) -> None:
+    (case,) = gradcli.check(compiled(kind, factor), order=1, shrink=False).cases
+    assert case.verdict is verdict, (case.error, case.findings)
+    assert not stopped(case)
+
+
+@pytest.mark.usefixtures("short")
+def test_it_is_stopped_where_its_inputs_are_guessed() -> None:
+    (case,) = gradcli.check(compiled("bare"), order=1, shrink=False).cases
+    assert stopped(case)
