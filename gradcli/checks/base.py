@@ -90,8 +90,7 @@ class Situation:
 
     def disturbing(self) -> list[OtherCalls]:
         """Other calls of forward, to be made between forward and backward."""
-        subject = self.subject
-        return list(disturbing_calls(subject.arguments, dear=subject.compiles_shapes, kept=self._kept_sizes()))
+        return list(disturbing_calls(self.subject, self._kept_sizes()))
 
     def _kept_sizes(self) -> frozenset[int]:
         """The sizes that stay in calls at other sizes."""

@@ -23,8 +23,8 @@ _FEW, _LEAST_ROWS = 1_000, 3
 """A call of few entries has about so many of the largest input, in so many rows at least: it costs next to nothing."""
 
 
-def disturbing_calls(arguments: Sequence[Argument], *, dear: bool, kept: Sizes = frozenset()) -> Iterator[OtherCalls]:
-    """Calls to make between forward and backward, in three sets.
+def disturbing_calls(subject: Subject, kept: Sizes = frozenset()) -> Iterator[OtherCalls]:
+    """Calls to make between forward and backward, in three sets; only the first where another size is a compilation.
 
     They differ from the given call, and the sets from each other, in different respects, so that a value that forward
     keeps in one place for all calls cannot be the same in all of them by accident:
@@ -37,15 +37,14 @@ def disturbing_calls(arguments: Sequence[Argument], *, dear: bool, kept: Sizes =
     accepts.
 
     Args:
-        arguments: the given call.
-        dear: whether each other size or number costs a compilation: only the first set is made then.
-        kept: sizes that stay, because forward refers to arrays that have them.
+        subject: the Function at the given call.
+        kept: sizes that do not grow, because forward refers to arrays that have them.
     """
-    near = tuple(_with_entries(arguments, _moved))
+    near = tuple(_with_entries(subject.arguments, _moved))
     yield OtherCalls(bold=_reflected(near), near=near)
-    if not dear:
+    if not subject.compiles_shapes:
         yield OtherCalls(bold=_rescaled(near), near=near)
-        yield OtherCalls(bold=_resized(near, kept), near=near)
+        yield OtherCalls(bold=_resized(subject, near, kept), near=near)
 
 
 def few_disturbing_calls(subject: Subject, kept: Sizes = frozenset()) -> list[OtherCalls]:
@@ -76,9 +75,9 @@ def _few(subject: Subject, near: Arguments, kept: Sizes) -> Iterator[Arguments]:
     if size is not None and size not in kept:
         count = max(_LEAST_ROWS, _FEW * size // max(a.value.size for a in near if a.is_tensor))
         few = [replace(a, value=a.value[:count]) if a.is_tensor and a.shape[:1] == (size,) else a for a in near]
-        yield from grown_calls(tuple(_with_entries(few, _small)), kept)
-    yield from grown_calls(tuple(_with_entries(near, _small)), kept)
-    yield from grown_calls(near, kept)
+        yield from _of_other_sizes(subject, tuple(_with_entries(few, _small)), kept)
+    yield from _of_other_sizes(subject, tuple(_with_entries(near, _small)), kept)
+    yield from _of_other_sizes(subject, near, kept)
 
 
 def _size_to_cut(subject: Subject) -> int | None:
@@ -119,9 +118,27 @@ def _rescaled(near: Arguments) -> Iterator[Arguments]:
     yield tuple(_with_order(_with_entries(near, lambda v: np.abs(v) / _ELSEWHERE), step=1))
 
 
-def _resized(near: Arguments, kept: Sizes) -> Iterator[Arguments]:
-    yield from grown_calls(tuple(_with_entries(near, lambda v: -_small(v))), kept)
-    yield from grown_calls(near, kept)
+def _resized(subject: Subject, near: Arguments, kept: Sizes) -> Iterator[Arguments]:
+    yield from _of_other_sizes(subject, tuple(_with_entries(near, lambda v: -_small(v))), kept)
+    yield from _of_other_sizes(subject, near, kept)
+
+
+def _of_other_sizes(subject: Subject, arguments: Arguments, kept: Sizes) -> Iterator[Arguments]:
+    """Calls with longer axes; those of lengths that are `kept` become shorter, where that is safe, else they stay.
+
+    An array of a kept length may be a constant, past whose end compiled code would read for a longer axis, or what
+    forward stored for the last size, which shows at another one. Kernels, and code that is given a number or an index,
+    may go past the end of a shorter axis.
+    """
+    every = frozenset(size for a in arguments if a.is_tensor for size in np.shape(a.value)) - {0, 1}
+    is_safe = all(
+        a.value.dtype.kind not in "iu" and a.sparsity is None if a.is_tensor else not _counts(a.value)
+        for a in arguments
+    )
+    if every & kept and is_safe and not subject.derivative_map(1).is_costly:
+        for longer in dict.fromkeys((every - kept, frozenset[int]())):
+            yield tuple(_resized_along(a, longer, every & kept) for a in arguments)
+    yield from grown_calls(arguments, kept)
 
 
 def _with_entries(arguments: Iterable[Argument], change: Callable[[NDArray[Any]], NDArray[Any]]) -> Iterator[Argument]:
@@ -191,17 +208,20 @@ def grown_calls(arguments: Sequence[Argument], kept: Sizes = frozenset()) -> Ite
     shape = next((np.shape(a.value) for a in arguments if a.is_tensor and a.requires_grad), ())
     if not shape or any(a.sparsity is not None for a in arguments):
         return
-    every = {size for a in arguments if a.is_tensor for size in np.shape(a.value)} - {1} - kept
-    for sizes in (every, {shape[0]} - kept, {shape[-1]} - kept):
+    every = frozenset(size for a in arguments if a.is_tensor for size in np.shape(a.value)) - {1} - kept
+    for sizes in (every, frozenset(shape[:1]) - kept, frozenset(shape[-1:]) - kept):
         if sizes:
-            yield tuple(_grown_along(a, sizes) for a in arguments)
+            yield tuple(_resized_along(a, sizes) for a in arguments)
 
 
-def _grown_along(argument: Argument, sizes: set[int]) -> Argument:
+def _resized_along(argument: Argument, longer: Sizes, shorter: Sizes = frozenset()) -> Argument:
+    """The argument with one entry more, or less, along the axes of these lengths."""
     if not argument.is_tensor or 0 in np.shape(argument.value):
         return argument
     value: NDArray[Any] = argument.value
     for axis, size in enumerate(argument.value.shape):
-        if size in sizes:
+        if size in longer:
             value = np.concatenate([value, value.take([-1], axis)], axis)
+        elif size in shorter:
+            value = value.take(range(size - 1), axis)
     return replace(argument, value=value)
