@@ -220,7 +220,8 @@ class FindingKind(Enum):
         "GC306",
         "The result depends on an earlier call.",
         "Between a forward and its backward, forward is called on different inputs: other signs, orders of entries, "
-        "indices, values and sizes. The gradient changes, or backward raises.",
+        "indices, values and sizes, and other numbers and flags, also in place of defaults; once, or several times in "
+        "a row. The gradient changes, or backward raises.",
         "Keep state on ctx, not on the class or the module.",
     )
     SECOND_BACKWARD_FAILS = (

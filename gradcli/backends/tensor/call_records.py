@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from itertools import chain
+from time import perf_counter
 from typing import Any, final
 
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ Values = Mapping[int, NDArray[Any]]
 """Of active inputs, by position."""
 Exchange = Callable[[], AbstractContextManager[None]]
 """Makes a context in which a module holds the tensors of a call again."""
+
+_QUICK = 0.05
+"""Seconds that the repeats of one other call may take."""
 
 
 @contextmanager
@@ -63,18 +67,39 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherCalls:
-    """Candidates for one other call of forward, to be tried in order: `bold` ones, then one `near` the given inputs."""
+    """Candidates for one other call of forward, to be tried in order: `bold` ones, then one `near` the given inputs.
+
+    Calls to be made `before` that one, whatever comes of them, each the first of its candidates that forward accepts.
+    The call is repeated up to `times` in all, as long as that is quick.
+    """
 
     bold: Iterable[Sequence[Argument]]
     near: Sequence[Argument]
+    before: Sequence[Iterable[Sequence[Argument]]] = ()
+    times: int = 1
 
     def run_one(self, run: Callable[[Sequence[Argument]], object]) -> bool:
         """Call `run` with each of them until one does not raise; returns whether one did not."""
-        for arguments in chain(self.bold, (self.near,)):
-            with suppress(Exception, SystemExit):
-                run(arguments)
-                return True
-        return False
+        for candidates in self.before:
+            _accepted(run, candidates)
+        found = _accepted(run, chain(self.bold, (self.near,)))
+        if found is not None:
+            end = perf_counter() + _QUICK
+            for _ in range(self.times - 1):
+                if perf_counter() > end or _accepted(run, (found,)) is None:
+                    break
+        return found is not None
+
+
+def _accepted(
+    run: Callable[[Sequence[Argument]], object], candidates: Iterable[Sequence[Argument]]
+) -> Sequence[Argument] | None:
+    """The first of the candidates for which `run` does not raise; None if it raises for all."""
+    for arguments in candidates:
+        with suppress(Exception, SystemExit):
+            run(arguments)
+            return arguments
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

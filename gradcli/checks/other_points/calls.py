@@ -1,7 +1,8 @@
 """Calls that differ from a given one in whatever forward might keep between calls: signs, order, sizes."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
 from gradcli.backends.tensor.call_records import OtherCalls
-from gradcli.cases import Argument
+from gradcli.cases import Argument, with_defaults
+from gradcli.checks.other_points.numbers import other_axes
+from gradcli.checks.other_points.tuples import are_numbers, tuples_to_try
 from gradcli.inputs.domains import interval_of
 
 Arguments = tuple[Argument, ...]
@@ -19,6 +22,8 @@ _ELSEWHERE = 3.0
 """Moves a magnitude to another power of two."""
 _SMALLER, _LARGER = 2.0**-6, 32.0
 """Move entries, their norm and their peak below limits such as 1, which random numbers exceed, and above such as 30."""
+_TIMES, _SMALL_ENOUGH = 16, 1_000
+"""A call of at most so many entries is repeated so often: what is kept in a few slots in turn is overwritten."""
 _FEW, _LEAST_ROWS = 1_000, 3
 """A call of few entries has about so many of the largest input, in so many rows at least: it costs next to nothing."""
 
@@ -29,8 +34,8 @@ def disturbing_calls(subject: Subject, kept: Sizes = frozenset()) -> Iterator[Ot
     They differ from the given call, and the sets from each other, in different respects, so that a value that forward
     keeps in one place for all calls cannot be the same in all of them by accident:
 
-    1. signs, order of entries and indices;
-    2. all entries positive and of another magnitude, numbers and flags;
+    1. the given entries in another order alone; then signs, order of entries and indices, several times in a row;
+    2. all entries positive and of another magnitude, numbers and flags, also those that were left at their defaults;
     3. all entries negative and small, and other sizes.
 
     Later calls of a set change less. The last one changes every entry by a few hundredths, which almost any forward
@@ -41,10 +46,15 @@ def disturbing_calls(subject: Subject, kept: Sizes = frozenset()) -> Iterator[Ot
         kept: sizes that do not grow, because forward refers to arrays that have them.
     """
     near = tuple(_with_entries(subject.arguments, _moved))
-    yield OtherCalls(bold=_reflected(near), near=near)
-    if not subject.compiles_shapes:
-        yield OtherCalls(bold=_rescaled(near), near=near)
-        yield OtherCalls(bold=_resized(subject, near, kept), near=near)
+    if subject.compiles_shapes:
+        yield OtherCalls(bold=_reflected(near), near=near)
+        return
+    costly = subject.derivative_map(1).is_costly
+    before = () if costly else _permuted(subject.arguments)
+    times = 1 if costly or subject.domain.size > _SMALL_ENOUGH else _TIMES
+    yield OtherCalls(before=before, bold=_reflected(near), near=near, times=times)
+    yield OtherCalls(bold=_rescaled(subject, near), near=near)
+    yield OtherCalls(bold=_resized(subject, near, kept), near=near)
 
 
 def few_disturbing_calls(subject: Subject, kept: Sizes = frozenset()) -> list[OtherCalls]:
@@ -56,17 +66,14 @@ def few_disturbing_calls(subject: Subject, kept: Sizes = frozenset()) -> list[Ot
     What forward keeps of the signs, order, magnitude or number of many entries is another thing after one set or both.
     """
     near = tuple(_with_entries(subject.arguments, _moved))
-    return [OtherCalls(bold=_negative(near), near=near), OtherCalls(bold=_few(subject, near, kept), near=near)]
+    return [OtherCalls(bold=_negative(subject, near), near=near), OtherCalls(bold=_few(subject, near, kept), near=near)]
 
 
-def _negative(near: Arguments) -> Iterator[Arguments]:
-    yield tuple(_with_numbers(_with_order(_with_entries(near, lambda v: -_LARGER * v))))
+def _negative(subject: Subject, near: Arguments) -> Iterator[Arguments]:
+    large = tuple(_with_order(_with_entries(near, lambda v: -_LARGER * v)))
     negative = tuple(_with_order(_with_entries(near, lambda v: -_ELSEWHERE * np.abs(v))))
-    yield tuple(_with_numbers(negative))
     positive = tuple(_with_order(_with_entries(near, lambda v: _ELSEWHERE * np.abs(v))))
-    yield tuple(_with_numbers(positive))
-    yield negative
-    yield positive
+    yield from _with_other_numbers(subject, (large, negative, positive), (negative, positive))
     yield from _reflected(near)
 
 
@@ -109,12 +116,34 @@ def _reflected(near: Arguments) -> Iterator[Arguments]:
     yield backwards
 
 
-def _rescaled(near: Arguments) -> Iterator[Arguments]:
+def _permuted(arguments: Sequence[Argument]) -> tuple[tuple[Arguments, ...], ...]:
+    """The given entries in another order along the last axis, and in another order of all.
+
+    A result that is kept by the shape and a sum, a norm, a maximum or the first entry is another call's then. The
+    ends stay in place; where forward refuses that order, as for a matrix that is not positive definite, all are
+    reversed.
+    """
+    rows = tuple(_with_entries(arguments, _rows_reversed_inside))
+    inside = tuple(_with_entries(arguments, lambda v: _rows_reversed_inside(v.reshape(1, -1)).reshape(v.shape)))
+    whole = tuple(_with_entries(arguments, lambda v: v.reshape(-1)[::-1].reshape(v.shape)))
+    return (rows,), (inside, whole)
+
+
+def _rows_reversed_inside(value: NDArray[Any]) -> NDArray[Any]:
+    """Every row backwards between its first and last entry, or as a whole where there is nothing between."""
+    if not value.ndim:
+        return value
+    ends = 1 if value.shape[-1] > 3 else 0
+    found = value.copy()
+    inner = slice(ends, value.shape[-1] - ends)
+    found[..., inner] = value[..., inner][..., ::-1]
+    return found
+
+
+def _rescaled(subject: Subject, near: Arguments) -> Iterator[Arguments]:
     bold = tuple(_with_order(_with_entries(near, lambda v: _ELSEWHERE * np.abs(v)), step=1))
-    yield tuple(_with_numbers(_with_entries(bold, lambda v: _LARGER / _ELSEWHERE * v)))
-    yield tuple(_with_numbers(bold))
-    yield tuple(_with_numbers(near))
-    yield bold
+    large = tuple(_with_entries(bold, lambda v: _LARGER / _ELSEWHERE * v))
+    yield from _with_other_numbers(subject, (large, bold, near), (bold, near))
     yield tuple(_with_order(_with_entries(near, lambda v: np.abs(v) / _ELSEWHERE), step=1))
 
 
@@ -187,16 +216,37 @@ def _with_order(arguments: Iterable[Argument], step: int = -1) -> Iterator[Argum
         yield replace(a, value=np.ascontiguousarray(ordered).reshape(a.value.shape))
 
 
-def _with_numbers(arguments: Iterable[Argument]) -> Iterator[Argument]:
-    """Other numbers and flags: one more, half as much again, the opposite."""
-    for a in arguments:
-        value = a.value
-        if a.is_tensor or not isinstance(value, bool | int | float):
-            yield a
-        elif isinstance(value, bool):
-            yield replace(a, value=not value)
-        else:
-            yield replace(a, value=value + 1 if isinstance(value, int) else value * 1.5 + 0.25)
+def _with_other_numbers(
+    subject: Subject, boldest: Sequence[Arguments], further: Sequence[Arguments]
+) -> Iterator[Arguments]:
+    """These arguments with other numbers and flags, also for those left out that have a default, as far as accepted.
+
+    All of them change in the `boldest`, then all but one in the `further` ones, one alone, and none.
+    """
+    given = with_defaults(boldest[0], subject.info)
+    every = frozenset(a.name for a in given if _other_value(a, given) is not None)
+    ordered = [a.name for a in given if a.name in every]
+    some = [*(every - {name} for name in ordered), *(frozenset((name,)) for name in ordered), frozenset[str]()]
+    for names, entries in [*product([every], boldest), *product(dict.fromkeys(some), further)]:
+        yield _with_numbers(with_defaults(entries, subject.info), names) if names else entries
+
+
+def _with_numbers(arguments: Sequence[Argument], names: Set[str]) -> Arguments:
+    return tuple(replace(a, value=_other_value(a, arguments)) if a.name in names else a for a in arguments)
+
+
+def _other_value(argument: Argument, arguments: Sequence[Argument]) -> Any:
+    """Another number or flag: one more, half as much again, the opposite, another axis; None for anything else."""
+    value = argument.value
+    if are_numbers(argument):
+        return next(iter(tuples_to_try(argument, arguments)), None)
+    if argument.is_tensor or not isinstance(value, bool | int | float):
+        return None
+    if isinstance(value, bool):
+        return not value
+    if axes := other_axes(argument, arguments):
+        return axes[0]
+    return value + 1 if isinstance(value, int) else value * 1.5 + 0.25
 
 
 def grown_calls(arguments: Sequence[Argument], kept: Sizes = frozenset()) -> Iterator[Arguments]:
