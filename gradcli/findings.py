@@ -221,8 +221,9 @@ class FindingKind(Enum):
         "The result depends on an earlier call.",
         "Between a forward and its backward, forward is called on different inputs: other signs, orders of entries, "
         "indices, values and sizes, and other numbers and flags, also in place of defaults; once, or several times in "
-        "a row. The gradient changes, or backward raises.",
-        "Keep state on ctx, not on the class or the module.",
+        "a row. The gradient changes, or backward raises. Or a further backward pass changes a gradient that was "
+        "returned before.",
+        "Keep state on ctx, not on the class or the module, and return a new tensor each time.",
     )
     SECOND_BACKWARD_FAILS = (
         "second-backward-fails",

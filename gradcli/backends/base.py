@@ -1,7 +1,7 @@
 """What a backend must supply: recognising a target, calling it, and binding it to inputs as a Subject."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field, replace
 from enum import Enum
@@ -192,8 +192,8 @@ class Subject(Counted):
     readings: tuple[str, ...] = ()  # how gradcli understood what the user's code returned, where that is not plain
     moved_in_place: tuple[str, ...] = ()
     """Inputs that forward reads from elsewhere than its arguments, so the caller's own tensors are changed in place."""
-    compiles_shapes: bool = False
-    """Whether inputs of another shape need a new compilation, which takes longer than everything else."""
+    compiles_shapes: bool = False  # whether another shape needs a compilation, slower than everything else
+    overwritten: Set[int] = frozenset()  # places of active inputs whose gradient a further pass wrote into
     is_wrong_in_64_bits = False  # runs in a lower precision, the only one in which its gradient is right
 
     @property

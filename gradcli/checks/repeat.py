@@ -31,6 +31,11 @@ _RAISES = (
     "backward raises when forward is called on other inputs before backward runs: something is kept on the class or "
     "module instead of ctx"
 )
+_OVERWRITTEN = (
+    "the gradient that backward returned changes in the next backward pass: backward returns a tensor that it keeps "
+    "and writes into again"
+)
+_COPY = "return a new tensor, or a clone of the one that is kept"
 _RETAINED = (
     FindingKind.SECOND_BACKWARD_FAILS,
     "a second backward through the retained graph gives a different gradient",
@@ -42,7 +47,10 @@ class RepeatCheck(Check):
     """Two backward passes agree, with and without other calls of forward in between."""
 
     name = "repeat"
-    sentence = "backward gives the same gradient when it is repeated, and when another forward runs in between"
+    sentence = (
+        "backward gives the same gradient when it is repeated, and when another forward runs in between, and does not "
+        "change a gradient that it returned before"
+    )
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Compare gradients: a second pass through one graph, and passes with other calls of forward before them."""
@@ -52,6 +60,10 @@ class RepeatCheck(Check):
             return
         reference, same_graph = situation.passes()
         together = situation.together()
+        overwritten = self._overwritten(situation)
+        yield from overwritten
+        if overwritten:
+            return
         if together is not None and together.interleaved:
             yield from self._reseeded(situation) or [self.passed()]
             return
@@ -75,6 +87,12 @@ class RepeatCheck(Check):
             )
         else:
             yield from (self._differing(situation, reference, same_graph, *_RETAINED)[:1] or self._reseeded(situation))
+
+    def _overwritten(self, situation: Situation) -> list[Evidence]:
+        """A finding for each active input whose gradient, once returned, was changed by a further pass."""
+        subject = situation.subject
+        names = [situation.input_name(subject.active[place]) for place in sorted(subject.overwritten)]
+        return [self.failed(FindingKind.STATEFUL, f"{name}: {_OVERWRITTEN}", input=name, hint=_COPY) for name in names]
 
     def _reseeded(self, situation: Situation) -> list[Evidence]:
         """A finding for each gradient that changes with the random seed although the graph is the same."""

@@ -28,7 +28,7 @@ from gradcli.backends.tensor.captured_tensors import OwnCall
 from gradcli.backends.tensor.framework import Framework, all_same, same_values
 from gradcli.backends.tensor.graph_lifetime import leaked_graph
 from gradcli.backends.tensor.inspection import Inspector, with_called
-from gradcli.backends.tensor.maps import TensorMap, carries_gradient, gradients_of
+from gradcli.backends.tensor.maps import ReturnedGradients, TensorMap, carries_gradient, gradients_of
 from gradcli.backends.tensor.modes import TransformedFunction
 from gradcli.backends.tensor.other_calls import called_at, sharing
 from gradcli.backends.tensor.precision_and_layout import in_64_bits
@@ -60,8 +60,7 @@ class BoundFunction(TransformedFunction):
         layout: Layout = Layout.CONTIGUOUS,
         asked: bool = True,
     ) -> None:
-        self.framework = framework
-        self._asked = asked
+        self.framework, self._asked = framework, asked
         self.info = info
         self.given = tuple(arguments)
         self.arguments, self.low = in_64_bits(arguments)
@@ -78,6 +77,8 @@ class BoundFunction(TransformedFunction):
         self._latest: Call | None = None
         self._direct: Call | None = None
         self._is_freed: bool | None = None
+        self._returned = ReturnedGradients()
+        self.overwritten = self._returned.overwritten
         self._again: tuple[NDArray[Any], ...] | None = None
         called = [framework.called(owner) for owner in self._inspector.owners(self._call)]
         self.info = with_called(info, called, inner=origin is None)
@@ -259,9 +260,8 @@ class BoundFunction(TransformedFunction):
     ) -> Gradients:
         try:
             with users_code(self.framework, silent=True, seed=seed, asked=self._asked, forward=0, passed=cotangents):
-                return gradients_of(
-                    self.framework, self.counters, call, self._numbers, cotangents, retain=retain, layout=layout
-                )
+                gradients = partial(gradients_of, self.framework, self.counters, call, self._numbers, cotangents)
+                return gradients(retain=retain, layout=layout, returned=self._returned)
         except (Exception, SystemExit) as error:
             raise user_code_error(error, "backward") from error
 

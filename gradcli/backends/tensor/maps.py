@@ -75,6 +75,39 @@ def pullback(
     return [zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)] if zeros else found
 
 
+@final
+class ReturnedGradients:
+    """The gradients that one backward pass returned, looked at after the next: it may write into the same memory.
+
+    `overwritten` are the places, among the inputs, of those that did not keep their values.
+    """
+
+    def __init__(self) -> None:
+        self.overwritten: set[int] = set()
+        self._kept: Sequence[tuple[Any, NDArray[Any] | None]] = ()
+
+    def followed_by(
+        self,
+        tensors: Sequence[Any],
+        arrays: Sequence[NDArray[Any] | None],
+        holds: Callable[[Any, NDArray[Any]], bool],
+        *,
+        keep: bool,
+    ) -> None:
+        """Look at what was kept after the pass that returned these tensors; `keep` them for the next.
+
+        Args:
+            tensors: one for each input, None where no gradient arrived.
+            arrays: copies of their values.
+            holds: whether a tensor has the values of a copy.
+            keep: whether there may be another pass.
+        """
+        for place, (tensor, array) in enumerate(self._kept):
+            if array is not None and not holds(tensor, array):
+                self.overwritten.add(place)
+        self._kept = list(zip(tensors, arrays, strict=True)) if keep else ()
+
+
 def gradients_of(
     framework: Framework,
     counters: Counters,
@@ -84,6 +117,7 @@ def gradients_of(
     *,
     retain: bool = False,
     layout: Layout = Layout.CONTIGUOUS,
+    returned: ReturnedGradients | None = None,
 ) -> Gradients:
     """Gradients of the leaves of a call, in the order of their positions, as arrays; to be run as the user's code.
 
@@ -95,6 +129,7 @@ def gradients_of(
         cotangents: one for each of these outputs; None leaves it out.
         retain: keep the graph for another pass.
         layout: how the cotangents lie in memory.
+        returned: what earlier passes returned, to be looked at after this one.
     """
     given = [
         (call.outputs[n], seed_of(framework, call.outputs[n], np.asarray(c), layout))
@@ -105,7 +140,10 @@ def gradients_of(
     inputs = list(call.leaves.values())
     outputs = [o for o, _ in given]
     found = pullback(framework, counters, outputs, inputs, seeds, retain=retain, exchanges=call.exchanges)
-    return framework.to_arrays(found)
+    arrays = framework.to_arrays(found)
+    if returned is not None:
+        returned.followed_by(found, arrays, framework.holds, keep=retain)
+    return arrays
 
 
 def seed_of(framework: Framework, output: Any, cotangent: NDArray[Any], layout: Layout) -> Any:
