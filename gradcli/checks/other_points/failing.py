@@ -47,7 +47,8 @@ def failures(
     worst = proof.worst(smooth[0])
     found = replace(proof.found, blocks=tuple(_counted(block) for block in smooth))
     drawn, tried = situation.subject.arguments, proof.subject.arguments
-    label = label or _label_of_equal(tried, worst) or _label(drawn, _unusual(drawn, tried, worst))
+    label = label or _order_label(drawn, arguments) or _label_of_equal(tried, worst)
+    label = label or _label(drawn, _unusual(drawn, tried, worst))
     return [
         _labelled(evidence, proof, label)
         for evidence in evidence_of(check, 1, proof.map_, found, proof.subject.output_numbers)
@@ -87,14 +88,44 @@ def _lasts(situation: Situation, arguments: Sequence[Argument], error: float) ->
 
 
 def _moved(situation: Situation, arguments: Sequence[Argument], most: float) -> tuple[Argument, ...]:
-    """The arguments with every entry that gets a gradient changed by up to `most` of itself."""
+    """The arguments with every entry that gets a gradient changed by up to `most` of itself, in their order.
+
+    A branch may depend on the order of the entries, which a change of each on its own could leave.
+    """
     rng = np.random.default_rng([situation.seed, 31])
     return tuple(
-        replace(a, value=np.asarray(a.value * (1 + rng.uniform(-most, most, a.value.shape))))
+        replace(a, value=_in_order_of(a.value, a.value * (1 + rng.uniform(-most, most, a.value.shape))))
         if a.is_tensor and a.requires_grad
         else a
         for a in arguments
     )
+
+
+def _in_order_of(value: NDArray[Any], changed: NDArray[Any]) -> NDArray[Any]:
+    """The changed real entries, the smallest in the place of the smallest of `value`, and so on."""
+    if value.dtype.kind != "f":
+        return changed
+    found = np.empty(value.size, changed.dtype)
+    found[np.argsort(value, axis=None, kind="stable")] = np.sort(changed, axis=None)
+    return found.reshape(value.shape)
+
+
+def _order_label(drawn: Sequence[Argument], tried: Sequence[Argument]) -> str | None:
+    """Where the gradient is wrong, if the values drawn were only put in order; None if they are others."""
+    changed = [
+        (before, after.value.reshape(-1))
+        for before, after in zip(drawn, tried, strict=True)
+        if before.is_tensor and not np.array_equal(before.value, after.value)
+    ]
+    for order, step in (("ascending", 1), ("descending", -1)):
+        if changed and all(np.array_equal(np.sort(before.value, axis=None)[::step], now) for before, now in changed):
+            names = " and ".join(before.name for before, _ in changed)
+            return (
+                f"where the entries of {names} are in {order} order, which gradcli tried in addition to the random "
+                "order; if such inputs cannot occur in your program, give fixed numbers as inputs (the key 'value' in "
+                "a spec, or tensors in Python)"
+            )
+    return None
 
 
 def _label(drawn: Sequence[Argument], wrong: Wrong) -> str:

@@ -35,6 +35,8 @@ _NAMED = {
     "hundreds": ((-800.0, 800.0), (800.0, 100.0)),
     "small": ((1e-3, -1e-3), (1e-3,)),
     "between": (),
+    "ascending": ((),),
+    "descending": ((),),
 }
 _ONE = 1e-5
 """Entries whose sum is that close to 1 are taken for probabilities."""
@@ -55,6 +57,8 @@ class Change(Enum):
     HUNDREDS = "hundreds"
     SMALL = "small"
     BETWEEN = "between"
+    ASCENDING = "ascending"
+    DESCENDING = "descending"
 
     @property
     def sentence(self) -> str:
@@ -80,6 +84,8 @@ _SENTENCES = {
         "Every entry becomes about 0.001 or -0.001, or, in a bounded domain, lies that close to one of its bounds."
     ),
     Change.BETWEEN: "Every entry becomes a number between two constants of the source.",
+    Change.ASCENDING: "The entries are put in ascending order, so that every row and every column ascends.",
+    Change.DESCENDING: "The entries are put in descending order.",
 }
 
 
@@ -97,6 +103,7 @@ class Bounds:
         return inside
 
 
+_ORDERS = (Change.ASCENDING, Change.DESCENDING)
 TOGETHER = (Change.SCALED, Change.SPECIAL, Change.SMALL)
 """Changes that seldom make a forward overflow, so one call may try them together."""
 
@@ -278,6 +285,9 @@ def _moved(
 
     `part` is the number of this call and how many there are.
     """
+    if change in _ORDERS:
+        ordered = np.sort(entries) if entries.dtype.kind == "f" else entries
+        return np.asarray(ordered if change is Change.ASCENDING else ordered[::-1])
     size = entries.size
     if change is Change.SCALED:
         signed = min(values) < 0 and bounds.low < 0 < bounds.high

@@ -127,8 +127,8 @@ def test_of_what_is_right_everywhere_nothing_is_told_for_few_runs(backend, name,
     assert any(e.check == "other-inputs" and e.verdict is Verdict.PASSED for e in result.evidence)
     if name in ("exponential", "sine", "sigmoid"):
         cost = dict(result.stages)["other-inputs"]
-        assert cost.forward <= 14
-        assert cost.backward <= 14
+        assert cost.forward <= 18
+        assert cost.backward <= 18
 
 
 def test_the_note_is_shown_once_over_samples_and_in_every_report(backend):
