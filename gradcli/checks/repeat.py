@@ -6,6 +6,7 @@ from typing import final
 from gradcli.backends.base import Gradients
 from gradcli.checks.base import REPEAT_TOLERANCE, Check, Situation, relative_gap
 from gradcli.checks.out_of_bounds import outside_memory
+from gradcli.checks.shared_passes import passed_on
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
@@ -30,6 +31,11 @@ _TIMES = 2
 _RAISES = (
     "backward raises when forward is called on other inputs before backward runs: something is kept on the class or "
     "module instead of ctx"
+)
+_FIRST = (
+    FindingKind.STATEFUL,
+    "its first gradient differs from later ones for the same input and grad_output: it depends on calls made in "
+    "between, because something is kept on the class or module instead of ctx",
 )
 _OVERWRITTEN = (
     "the gradient that backward returned changes in the next backward pass: backward returns a tensor that it keeps "
@@ -86,13 +92,22 @@ class RepeatCheck(Check):
                 raised=same_graph,
             )
         else:
-            yield from (self._differing(situation, reference, same_graph, *_RETAINED)[:1] or self._reseeded(situation))
+            yield from (
+                self._differing(situation, reference, same_graph, *_RETAINED)[:1]
+                or self._reseeded(situation)
+                or self._first(situation, reference)
+            )
 
     def _overwritten(self, situation: Situation) -> list[Evidence]:
         """A finding for each active input whose gradient, once returned, was changed by a further pass."""
         subject = situation.subject
         names = [situation.input_name(subject.active[place]) for place in sorted(subject.overwritten)]
         return [self.failed(FindingKind.STATEFUL, f"{name}: {_OVERWRITTEN}", input=name, hint=_COPY) for name in names]
+
+    def _first(self, situation: Situation, reference: Gradients) -> list[Evidence]:
+        """A finding for each active input whose first gradient, of the direct call of backward, was another one."""
+        first = passed_on(situation.subject, situation.raw_backward())
+        return [] if first is None else self._differing(situation, first, reference, *_FIRST)
 
     def _reseeded(self, situation: Situation) -> list[Evidence]:
         """A finding for each gradient that changes with the random seed although the graph is the same."""

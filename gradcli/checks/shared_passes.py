@@ -64,7 +64,7 @@ def passed_together(
         between: calls of forward to make before the passes; before a further one for u where there are three.
     """
     u, v, combination = cotangents
-    own = _passed_on(subject, raw)
+    own = passed_on(subject, raw)
     if own is None and raw.available and between:
         return None  # the direct call may have changed what further passes through its graph would be compared with
     layouts = (Layout.EXPANDED, Layout.STRIDED) if laid_out else (Layout.CONTIGUOUS, Layout.CONTIGUOUS)
@@ -85,7 +85,7 @@ def passed_together(
     return Together(of_u=of_u, of_v=of_v, laid_out=laid_out, interleaved=bool(between), exact=exact)
 
 
-def _passed_on(subject: Subject, raw: RawBackward) -> Gradients | None:
+def passed_on(subject: Subject, raw: RawBackward) -> Gradients | None:
     """What backward returned for the active inputs; None if it wrote into a tensor or the framework would change it."""
     changed = raw.changed_cotangents or raw.changed_inputs or raw.changed_saved
     if not raw.available or raw.error is not None or raw.container is not None or raw.nested_unlike or changed:

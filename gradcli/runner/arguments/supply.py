@@ -1,12 +1,16 @@
 """Where the inputs of a case come from: flags, its spec, the target's own sample_inputs, or inference."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Backend
-from gradcli.backends.tensor.framework import double_precision
+from gradcli.backends.tensor.framework import all_same, double_precision
 from gradcli.cases import Argument, InputsFrom, InputSpec
 from gradcli.errors import InputsNotFoundError, UserCodeError, is_interrupt
 from gradcli.frozen import dataclass
@@ -20,6 +24,11 @@ from gradcli.runner.arguments.nested import Unfolded, unfolded
 from gradcli.runner.arguments.numbers import as_tensors, differentiated, note_on_constants
 from gradcli.runner.planning.plan import CheckCase
 from gradcli.targets import TargetInfo, Trial
+
+_UNSTEADY = (
+    "in the search for inputs, the first call of backward returned another gradient than a later one at the same "
+    "inputs and outputs; the gradient depends on earlier calls, and is checked as it is after a few of them"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +219,10 @@ def _found(
             alternatives=tuple(map(way.specs, found.alternatives)),
             notes=tuple(map(way.text, found.notes)),
         )
-        if attempts.backward(drawn).backward_error is None:
+        trial = attempts.backward(drawn)
+        if attempts.began_with_others(drawn, trial):
+            whole = replace(whole, notes=(*whole.notes, _UNSTEADY))
+        if trial.backward_error is None:
             return whole
         first = first or whole
     if first is None and refusal is not None:
@@ -241,6 +253,7 @@ class _Attempts:
     info: TargetInfo
     way: Unfolded
     dtype: str
+    earlier: dict[bytes, Trial] = field(default_factory=dict)
 
     def forward(self, arguments: Sequence[Argument]) -> Trial:
         """Forward alone."""
@@ -248,7 +261,17 @@ class _Attempts:
 
     def backward(self, arguments: Sequence[Argument]) -> Trial:
         """Forward and backward."""
-        return self.backend.attempt(self.target, self._placed(arguments), gradients=True)
+        trial = self.backend.attempt(self.target, self._placed(arguments), gradients=True)
+        self.earlier.setdefault(_key(arguments), trial)
+        return trial
+
+    def began_with_others(self, arguments: Sequence[Argument], trial: Trial) -> bool:
+        """Whether the first trial at these arguments had the same outputs as this one and other gradients."""
+        first = self.earlier[_key(arguments)]
+        if not all_same(first.outputs, trial.outputs) or first.gradients is None or trial.gradients is None:
+            return False
+        pairs = zip(first.gradients, trial.gradients, strict=True)
+        return any(a is not None and b is not None and not _are_close(a, b) for a, b in pairs)
 
     def both(self, arguments: Sequence[Argument]) -> Trial:
         """Forward and backward, where an error of either counts."""
@@ -259,6 +282,18 @@ class _Attempts:
 
     def _placed(self, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
         return in_precision(placed(self.way.arguments(arguments), self.info), self.dtype)
+
+
+def _key(arguments: Sequence[Argument]) -> bytes:
+    """What tells arguments apart: the same for the same values."""
+    parts = [(a.name, a.value.shape, a.value.tobytes()) if a.is_tensor else (a.name, a.value) for a in arguments]
+    return repr(parts).encode()
+
+
+def _are_close(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Whether two results of the same code on the same numbers differ by a reordering of sums at most."""
+    size = float(np.max(np.abs(one), initial=0.0, where=np.isfinite(one)))
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=0.0, atol=1e-6 * size, equal_nan=True))
 
 
 def _with_numbers(
