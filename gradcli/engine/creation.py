@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.dtypes import CPU, Array, get_default_dtype, numpy_dtype, require_cpu
+from gradcli.engine.grad_mode import STATE
 from gradcli.engine.ops.operands import sizes
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -78,7 +79,13 @@ def set_rng_state(new_state: dict[str, Any]) -> None:
 
 
 def random_source(generator: Generator | None) -> np.random.Generator:
-    """Return NumPy's generator behind a generator, or behind the default one."""
+    """Return NumPy's generator behind a generator, or behind the default one.
+
+    Raises:
+        RuntimeError: random numbers are refused, as under `vmap`.
+    """
+    if STATE.why_no_random is not None:
+        raise RuntimeError(STATE.why_no_random)
     return (generator or default_generator)._numpy
 
 

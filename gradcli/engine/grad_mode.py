@@ -23,6 +23,7 @@ class _State(threading.local):
     check_nan: bool = True
     saved_hooks: tuple[SavedHooks, ...] = ()
     why_no_saved_hooks: str | None = None
+    why_no_random: str | None = None
     walk: Any = None  # the backward pass that is running, if any
 
 

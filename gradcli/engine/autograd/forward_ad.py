@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradcli.engine.autograd.levels import finish
 from gradcli.engine.backward.api import grad
 from gradcli.engine.backward.cotangents import fit
 from gradcli.engine.function import BackwardCFunction
@@ -90,22 +91,36 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     del level
     if _LEVELS.tangents is None:
         raise RuntimeError(NO_LEVEL)
-    if tensor._data.dtype.kind not in "fc":
-        raise ValueError(f"Expected primal to be floating point or complex, but got: {tensor.dtype}")
-    if tangent._data.dtype.kind not in "fc":
-        raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.dtype}")
-    if tensor._data.shape != tangent._data.shape:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {list(tensor._data.shape)} while the given forward gradient is of size "
-            f"{list(tangent._data.shape)}."
-        )
+    require_fitting(tensor, tangent)
     with enable_grad():
         dual = alias(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
     node, number = dual._edge()
     assert node is not None  # noqa: S101  (it has just been tracked)
     _LEVELS.tangents[node, number] = tangent
     return dual
+
+
+def require_numbers(tensor: Tensor, what: str) -> None:
+    """Raise ValueError for a primal or tangent of integers."""
+    if tensor._data.dtype.kind not in "fc":
+        raise ValueError(f"Expected {what} to be floating point or complex, but got: {tensor.dtype}")
+
+
+def require_fitting(tensor: Tensor, tangent: Tensor) -> None:
+    """Raise where a tangent cannot be one of this tensor.
+
+    Raises:
+        RuntimeError: the shapes differ.
+        ValueError: the elements are integers.
+    """
+    require_numbers(tensor, "primal")
+    require_numbers(tangent, "tangent")
+    if tensor._data.shape != tangent._data.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(tensor._data.shape)} while the given forward gradient is of size "
+            f"{list(tangent._data.shape)}."
+        )
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
@@ -122,11 +137,23 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     tangents = _LEVELS.tangents
     if tangents is None:
         return UnpackedDualTensor(tensor, None)
+    if not tensor.requires_grad:
+        return UnpackedDualTensor(tensor, None)
+    return UnpackedDualTensor(tensor.detach(), carried(tensor, tangents))
+
+
+def carried(tensor: Tensor, tangents: Tangents) -> Tensor | None:
+    """Return the tangent of a tensor, and put those of the nodes before it in the table.
+
+    Args:
+        tensor: a result.
+        tangents: the known ones.
+    """
     node, number = tensor._edge()
     if node is None:
-        return UnpackedDualTensor(tensor, None)
+        return None
     _carry(node, tangents)
-    return UnpackedDualTensor(tensor.detach(), tangents.get((node, number)))
+    return tangents.get((node, number))
 
 
 def _carry(last: Node, tangents: Tangents) -> None:
@@ -174,6 +201,7 @@ def _through(node: Node, given: list[Tensor | None]) -> list[Tensor | None]:
         create_graph=STATE.enabled,
         allow_unused=True,
     )
+    finish(seeds)
     return list(found)
 
 

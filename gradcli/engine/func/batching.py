@@ -1,0 +1,192 @@
+"""`vmap`: a function called for each index of its arguments' axes, and what it returns stacked."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.creation import get_rng_state, set_rng_state
+from gradcli.engine.grad_mode import STATE, enable_grad, no_grad
+from gradcli.engine.ops.joining import stack
+from gradcli.engine.tensor import Tensor
+from gradcli.engine.utils.trees import leaves, rebuilt, spread, structure
+
+_RANDOM = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+    "randomness flags on vmap or perform the randomness operation out of vmap"
+)
+
+
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """Return a function that runs `func` for each index of its arguments' axes, and stacks what it returns.
+
+    Args:
+        func: a function of tensors, or of nested tuples, lists and dicts of them.
+        in_dims: the axis of every argument's tensors, or a tuple of one for each argument, nested as that is; None for
+            what is shared.
+        out_dims: the axis along which results are stacked, or a tuple of one for each output.
+        randomness: "error" refuses random numbers; the calls draw equal ones with "same", and others with "different".
+        chunk_size: has no effect: the calls follow each other.
+
+    Raises:
+        RuntimeError: `randomness` is another word.
+        ValueError: there is no such axis, lengths differ, or the function returns something else than tensors.
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @functools.wraps(func, updated=())
+    def run(*args: Any, **kwargs: Any) -> Any:
+        name = _name(func)
+        _require_places(out_dims, name)
+        values, dims, size = _taken_apart(args, in_dims, name)
+        state = get_rng_state() if randomness == "same" else None
+        results = []
+        with _random_numbers(refused=randomness == "error"):
+            # An empty axis needs one call all the same, for the shapes of what is returned.
+            for index in range(max(size, 1)):
+                if state is not None:
+                    set_rng_state(state)
+                given = [
+                    value if dim is None else _at(value, dim, index) for value, dim in zip(values, dims, strict=True)
+                ]
+                results.append(func(*rebuilt(args, given), **kwargs))
+        return _put_together(results, out_dims, name, size)
+
+    return run
+
+
+def _at(tensor: Tensor, dim: int, index: int) -> Tensor:
+    if tensor._data.shape[dim]:
+        return tensor.select(dim, index)
+    shape = list(tensor._data.shape)
+    del shape[dim]
+    return tensor.new_zeros(shape)
+
+
+@contextmanager
+def _random_numbers(*, refused: bool) -> Iterator[None]:
+    """Refuse random numbers, or let them be drawn."""
+    before, STATE.why_no_random = STATE.why_no_random, _RANDOM if refused else None
+    try:
+        yield
+    finally:
+        STATE.why_no_random = before
+
+
+def _name(func: Callable[..., Any]) -> str:
+    if isinstance(func, functools.partial):
+        return f"functools.partial({_name(func.func)}, ...)"
+    return getattr(func, "__name__", repr(func))
+
+
+def _require_places(out_dims: Any, name: str) -> None:
+    for place in leaves(out_dims):
+        if place is not None and not isinstance(place, int):
+            raise ValueError(
+                f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of "
+                "ints representing where in the outputs the vmapped dimension should appear."
+            )
+
+
+def _taken_apart(args: tuple[Any, ...], in_dims: Any, name: str) -> tuple[list[Any], list[int | None], int]:
+    """Return the leaves of the arguments, the axis of each, and how long all of these are."""
+    who = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
+    if not isinstance(in_dims, (int, tuple)):
+        raise ValueError(
+            f"{who}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
+            f"got: {type(in_dims)}."
+        )
+    if not args:
+        raise ValueError(
+            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
+            "function with no inputs. The latter is unsupported."
+        )
+    values, dims = leaves(args), spread(in_dims, args)
+    if dims is None:
+        raise ValueError(
+            f"{who}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{structure(in_dims)} but inputs has structure {structure(args)}."
+        )
+    for value, dim in zip(values, dims, strict=True):
+        _require_axis(value, dim, who)
+    sizes = [value.size(dim) for value, dim in zip(values, dims, strict=True) if dim is not None]
+    if not sizes:
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
+    if len(set(sizes)) != 1:
+        raise ValueError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the "
+            "mapped dimension"
+        )
+    return values, dims, sizes[0]
+
+
+def _require_axis(value: Any, dim: Any, who: str) -> None:
+    """Raise ValueError for an axis that this input does not have."""
+    if dim is None:
+        return
+    if not isinstance(dim, int):
+        raise ValueError(
+            f"{who}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
+        )
+    if not isinstance(value, Tensor):
+        raise ValueError(
+            f"{who}: Got in_dim={dim} for an input but the input is of type {type(value)}. We cannot vmap over "
+            "non-Tensor arguments, please use None as the respective in_dim"
+        )
+    count = value._data.ndim
+    if not -count <= dim < count:
+        raise ValueError(
+            f"{who}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {count} so expected "
+            f"in_dim to satisfy -{count} <= in_dim < {count}."
+        )
+
+
+def _put_together(results: list[Any], out_dims: Any, name: str, size: int) -> Any:
+    """Return the results of all calls in the containers of the first."""
+    first = results[0]
+    single = isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(first, Tensor)
+    places = list(out_dims) if single else spread(out_dims, first)
+    if places is None:
+        raise ValueError(
+            f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
+            f"`outputs`. out_dims has structure {structure(out_dims)} but outputs has structure {structure(first)}."
+        )
+    columns = zip(*[leaves(result) for result in results], strict=True)
+    return rebuilt(
+        first, [_joined(list(column), place, name, size) for column, place in zip(columns, places, strict=True)]
+    )
+
+
+def _joined(column: list[Any], place: int | None, name: str, size: int) -> Any:
+    """Return one output of all calls, stacked along an axis; the first, which is every one, for None."""
+    first = column[0]
+    if place is None:
+        if isinstance(first, Tensor) and any(_differs(first, entry) for entry in column[1:]):
+            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+        return first
+    if not isinstance(first, Tensor):
+        raise ValueError(
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(first)}. Did you mean to set "
+            "out_dims= to None for output?"
+        )
+    with enable_grad() if any(entry.requires_grad for entry in column) else no_grad():
+        joined = stack(column, place)
+        return joined if size else joined.narrow(place, 0, 0)
+
+
+def _differs(first: Tensor, other: Tensor) -> bool:
+    return first is not other and not np.array_equal(first._data, other._data)
