@@ -13,8 +13,6 @@ from gradcli.engine.tensor import Tensor, from_array
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:
-    if value is None:
-        return ()
     return (value,) if isinstance(value, (Tensor, GradientEdge)) else tuple(value)
 
 
@@ -128,6 +126,8 @@ def _handed_out(
     captured: Sequence[Tensor | None], wanted: Sequence[Tensor], allow_unused: bool, materialize: bool
 ) -> tuple[Any, ...]:
     if materialize:
+        if any(isinstance(entry, GradientEdge) for entry in wanted):
+            raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         return tuple(
             from_array(tensor._data * 0) if cotangent is None else cotangent
             for cotangent, tensor in zip(captured, wanted, strict=True)

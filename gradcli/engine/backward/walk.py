@@ -8,6 +8,7 @@ do with arrays: tensors are made of them for users' rules and hooks, and for wha
 from __future__ import annotations
 
 import heapq
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -17,9 +18,9 @@ import numpy as np
 from gradcli.engine.backward.cotangents import fit, fitted, refuse_count
 from gradcli.engine.backward.hooks import through_hooks, through_post_hooks, through_pre_hooks
 from gradcli.engine.backward.ownership import held_once
-from gradcli.engine.dtypes import Size
+from gradcli.engine.dtypes import BY_NUMPY, Size
 from gradcli.engine.grad_mode import STATE
-from gradcli.engine.graph import AccumulateGrad, Edge, GradientEdge, Node
+from gradcli.engine.graph import AccumulateGrad, Edge, GradientEdge, Meta, Node
 from gradcli.engine.tensor import Tensor, from_array
 
 NOT_USED = (
@@ -29,46 +30,60 @@ NOT_USED = (
 )
 
 
-def first_cotangents(outputs: Sequence[Tensor], given: Sequence[Tensor | None]) -> list[Tensor]:
+def _meta(output: Tensor | GradientEdge) -> Meta:
+    """Return the shape and element type that the cotangent of an output has."""
+    if isinstance(output, Tensor):
+        return output._data.shape, output._data.dtype
+    node, number = output
+    found: Meta = node._outputs[number]
+    return found
+
+
+def first_cotangents(outputs: Sequence[Tensor | GradientEdge], given: Sequence[Tensor | None]) -> list[Tensor]:
     """Return the cotangent each output starts with: the given one, or 1 for an output of one element.
 
     Raises:
+        AssertionError: an output is neither a tensor nor an edge of the graph.
         RuntimeError: shapes differ, an output is untracked, or has several elements and no cotangent.
     """
     if len(given) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     result: list[Tensor] = []
     for number, (output, cotangent) in enumerate(zip(outputs, given, strict=True)):
+        if not isinstance(output, (Tensor, GradientEdge)):
+            raise AssertionError("Expected output to be a torch.Tensor")
         if cotangent is None:
             result.append(_implicit_one(output))
             continue
         if not isinstance(cotangent, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(cotangent).__name__}")
-        if cotangent._data.shape != output._data.shape:
+        shape, kind = _meta(output)
+        if cotangent._data.shape != shape:
             raise RuntimeError(
                 f"Mismatch in shape: grad_output[{number}] has a shape of {Size(cotangent._data.shape)} and "
-                f"output[{number}] has a shape of {Size(output._data.shape)}."
+                f"output[{number}] has a shape of {Size(shape)}."
             )
-        if (cotangent._data.dtype.kind == "c") != (output._data.dtype.kind == "c"):
+        if (cotangent._data.dtype.kind == "c") != (kind.kind == "c"):
             raise RuntimeError(
                 "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
                 f"dtype: grad_output[{number}] has a dtype of {cotangent.dtype} and output[{number}] has a dtype of "
-                f"{output.dtype}."
+                f"{BY_NUMPY[kind]}."
             )
         result.append(cotangent)
     for number, output in enumerate(outputs):
-        if not output.requires_grad:
+        if isinstance(output, Tensor) and not output.requires_grad:
             raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
     return result
 
 
-def _implicit_one(output: Tensor) -> Tensor:
-    if output.requires_grad:
-        if output._data.size != 1:
+def _implicit_one(output: Tensor | GradientEdge) -> Tensor:
+    shape, kind = _meta(output)
+    if not isinstance(output, Tensor) or output.requires_grad:
+        if math.prod(shape) != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        if output._data.dtype.kind == "c":
-            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
-    return from_array(np.array(1, output._data.dtype).reshape(output._data.shape))
+        if kind.kind == "c":
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {BY_NUMPY[kind]}")
+    return from_array(np.ones(shape, kind))
 
 
 class Walk:
