@@ -81,7 +81,7 @@ from gradcli.engine.ops.parts import (
     diagonal, narrow, select,
 )
 from gradcli.engine.ops.reduction import (
-    all, amax, amin, any, argmax, argmin, count_nonzero, max, mean, median, min, nansum, prod, sum,
+    all, amax, amin, any, argmax, argmin, count_nonzero, max, mean, min, nansum, prod, sum,
 )
 from gradcli.engine.ops.searching import (
     bincount, bucketize, nonzero, searchsorted, take_along_dim, unique,
@@ -120,7 +120,8 @@ from gradcli.engine.ops.numbers import (
     signbit,
 )
 from gradcli.engine.ops.scattering import diagonal_scatter, scatter_reduce, select_scatter, slice_scatter
-from gradcli.engine.ops.searching import argwhere, histc, isin, mode, nanmedian, unique_consecutive
+from gradcli.engine.ops.medians import median, nanmedian
+from gradcli.engine.ops.searching import argwhere, histc, isin, mode, unique_consecutive
 from gradcli.engine.interface.value_methods import is_nonzero, is_same_size, is_signed
 from gradcli.engine.dtypes import (
     Size, complex64, complex128, device, dtype, float16, float32, float64, get_default_dtype, int8, int16, int32,

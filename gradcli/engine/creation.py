@@ -151,7 +151,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """Return the data as a tensor, on the same memory where that is possible."""
     require_cpu(device)
     if isinstance(data, Tensor):
-        return data if dtype is None else data.to(dtype)
+        return data if dtype is None else data.to(dtype=dtype)
     if isinstance(data, np.ndarray) and (dtype is None or numpy_dtype(dtype) == data.dtype):
         return from_array(data)
     return tensor(data, dtype=dtype)

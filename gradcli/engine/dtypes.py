@@ -101,11 +101,15 @@ def set_default_dtype(kind: dtype) -> None:
 
 
 def numpy_dtype(kind: Any) -> np.dtype[Any]:
-    """Return the NumPy type for an engine type, a Python type (`float`, `int`, `bool`) or a NumPy type."""
+    """Return the NumPy type for an engine type, or a Python type (`float`, `int`, `bool`, `complex`).
+
+    Raises:
+        TypeError: it is neither, such as the name of a type.
+    """
     if isinstance(kind, dtype):
         return kind.numpy
-    if kind is float:
-        return np.dtype(np.float64)
+    if not (isinstance(kind, type) and kind in (float, int, bool, complex)):
+        raise TypeError(f"argument 'dtype' must be {PRINTED_MODULE}.dtype, not {type(kind).__name__}")
     found: np.dtype[Any] = np.dtype(kind)
     return found
 

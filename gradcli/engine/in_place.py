@@ -162,14 +162,19 @@ def write(target: Tensor, values: Array) -> None:
         raise RuntimeError(
             f"output with shape {list(memory.shape)} doesn't match the broadcast shape {list(values.shape)}"
         )
+    require_castable(values, memory)
+    memory = writeable(target)
+    memory[...] = values
+    bump(target)
+
+
+def require_castable(values: Array, memory: Array) -> None:
+    """Raise RuntimeError for values of a higher category of type than the memory that they are to be written to."""
     if CATEGORY[values.dtype.kind] > CATEGORY[memory.dtype.kind]:
         raise RuntimeError(
             f"result type {BY_NUMPY[values.dtype].letter} can't be cast to the desired output type "
             f"{BY_NUMPY[memory.dtype].letter}"
         )
-    memory = writeable(target)
-    memory[...] = values
-    bump(target)
 
 
 def writeable(target: Tensor, *, once: bool = True) -> Array:

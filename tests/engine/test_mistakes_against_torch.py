@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gradcli import engine
@@ -76,6 +77,50 @@ MISTAKES: dict[str, Callable[[Any], Any]] = {
     "integers % 0": lambda t: t.tensor([2]) % t.tensor([0]),
     "fmod of integers by 0": lambda t: t.tensor([2]).fmod(0),
     "whole quotient by 0": lambda t: t.div(t.tensor([2]), 0, rounding_mode="trunc"),
+    "integers as data of what requires a gradient": lambda t: setattr(
+        t.ones(2, requires_grad=True), "data", t.ones(2).long()
+    ),
+    "integers as data of a result": lambda t: setattr(t.ones(2, requires_grad=True) * 2, "data", t.ones(2).bool()),
+    "sum into integers of another shape": lambda t: t.add(t.ones(2), 1, out=t.ones(3).long()),
+    "sum into booleans of another shape": lambda t: t.add(t.ones(2).long(), 1, out=t.ones(3).bool()),
+    "type named by letters": lambda t: t.ones(2, dtype="float"),
+    "type of a copy named by letters": lambda t: t.ones(2).to(dtype="float32"),
+    "type of a sum named by letters": lambda t: t.ones(2).cumsum(0, dtype="float32"),
+    "a NumPy type": lambda t: t.tensor([1.0], dtype=np.dtype("float64")),
+    "channels in uneven groups": lambda t: t.nn.Conv1d(3, 4, 1, groups=2),
+    "outputs in uneven groups": lambda t: t.nn.ConvTranspose2d(4, 3, 1, groups=2),
+    "no groups": lambda t: t.nn.Conv2d(4, 4, 1, groups=0),
+    "padding of another word": lambda t: t.nn.Conv1d(4, 4, 3, padding="x"),
+    "same padding with a stride": lambda t: t.nn.Conv1d(4, 4, 3, padding="same", stride=2),
+    "weights in uneven groups": lambda t: t.nn.functional.conv1d(t.ones(1, 4, 5), t.ones(3, 2, 2), groups=2),
+    "transposed weights in uneven groups": lambda t: t.nn.functional.conv_transpose1d(
+        t.ones(1, 3, 5), t.ones(3, 2, 2), groups=2
+    ),
+    "weights in no groups": lambda t: t.nn.functional.conv1d(t.ones(1, 4, 5), t.ones(4, 2, 2), groups=0),
+    "heads that do not divide": lambda t: t.nn.MultiheadAttention(5, 2),
+    "padding past the table": lambda t: t.nn.Embedding(3, 2, padding_idx=5),
+    "limits in the wrong order": lambda t: t.nn.Hardtanh(2, 1),
+    "dropout of 200 %": lambda t: t.nn.LSTM(2, 3, dropout=2.0),
+    "no hidden states": lambda t: t.nn.GRU(2, 0),
+    "einsum of two lengths": lambda t: t.einsum("ij,jk", t.ones(2, 3), t.ones(2, 3)),
+    "einsum of too many subscripts": lambda t: t.einsum("ij,jk->ik", t.ones(2, 3), t.ones(3)),
+    "einsum of an unknown output": lambda t: t.einsum("ij->ijk", t.ones(2, 3)),
+    "einsum of a repeated output": lambda t: t.einsum("i->ii", t.ones(2)),
+    "einsum of an uneven diagonal": lambda t: t.einsum("ii", t.ones(2, 3)),
+    "einsum of digits": lambda t: t.einsum("i1", t.ones(2, 3)),
+    "einsum of two dots": lambda t: t.einsum("i..j", t.ones(2, 3)),
+    "einsum of one operand for two": lambda t: t.einsum("ij,j", t.ones(2, 3)),
+    "gradient of nothing": lambda t: t.autograd.grad([t.ones(1, requires_grad=True).sum(), None], t.ones(1)),
+    "gradient of a number": lambda t: t.autograd.grad([3.0], t.ones(1, requires_grad=True)),
+    "gradient of None": lambda t: t.autograd.grad(None, t.ones(1, requires_grad=True)),
+    "backward of nothing": lambda t: t.autograd.backward([None]),
+    "letters in a tensor": lambda t: "a" in t.ones(2),
+    "None in a tensor": lambda t: None in t.ones(2),
+    "a list in a tensor": lambda t: [1.0] in t.ones(2),
+    "product with a number": lambda t: t.ones(2) @ 1,
+    "where of three lengths": lambda t: t.where(t.ones(3) > 0, t.ones(2), 0.0),
+    "cosine loss of four for two": lambda t: t.nn.CosineEmbeddingLoss()(t.ones(2, 2), t.ones(2, 2), t.ones(4)),
+    "cosine loss of one label": lambda t: t.nn.CosineEmbeddingLoss()(t.ones(2, 2), t.ones(2, 2), t.tensor(1)),
     "vmap of a number": lambda t: t.func.vmap(lambda x: 1.0)(t.ones(2)),
     "vmap of nothing": lambda t: t.func.vmap(lambda x: None)(t.ones(2)),
     "vmap over a number": lambda t: t.func.vmap(lambda x: x)(3),

@@ -97,6 +97,7 @@ def _reductions() -> list[Operation]:
         row("max_dim", lambda _, x: x.max(-1)[0], *_ALONG, domain=apart, kinks="where equal"),
         row("min_dim", lambda _, x: x.min(0, keepdim=True)[0], *_ALONG, domain=apart, kinks="where equal"),
         row("median", lambda _, x: x.median(-1)[0], *_ALONG, domain=apart, kinks="where equal"),
+        row("nanmedian", lambda _, x: x.nanmedian(-1)[0], *_ALONG, domain=apart, kinks="where equal"),
         row("amax", lambda _, x: x.amax(0), *_ALONG, domain=apart, kinks="where equal"),
         row("amin", lambda _, x: x.amin((0, -1)), [(2, 3)], [(2, 3, 2)], domain=apart, kinks="where equal"),
         row("logsumexp", lambda _, x: x.logsumexp(-1), *_ALONG),

@@ -76,6 +76,7 @@ def _numbers() -> list[Operation]:
         row("cumulative_trapezoid", lambda t, x: t.cumulative_trapezoid(x), [(2, 3)]),
         row("div_rounded", lambda t, x, y: t.div(x, y, rounding_mode="floor") + x, [(2, 3), (3,)], domain=_POSITIVE),
         row("median_of_all", lambda _, x: x.median(), [(3,)], [(2, 3)], domain=_APART, kinks="where equal"),
+        row("nanmedian_of_all", lambda _, x: x.nanmedian(), [(3,)], [(2, 3)], domain=_APART, kinks="where equal"),
         row("transpose_", lambda _, x: (x * 2).t_().unsqueeze_(0).mul_(3), [(2, 3)]),
     ]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.engine.grad_mode import STATE
-from gradcli.engine.in_place import bump, write
+from gradcli.engine.in_place import bump, require_castable, write
 from gradcli.engine.tensor import Tensor
 
 _OPERATIONS = "gradcli.engine.ops."
@@ -65,6 +65,7 @@ def _into(name: str, out: Any, function: Callable[..., Any], args: tuple[Any, ..
             if target._data.shape == part._data.shape:
                 write(target, part._data)
             else:
+                require_castable(part._data, target._data)
                 target._data = part._data.astype(target._data.dtype)
                 bump(target)
     finally:

@@ -31,6 +31,7 @@ from gradcli.engine.ops import (
     logarithms,
     masks,
     matrices,
+    medians,
     numbers,
     parts,
     reduction,
@@ -50,7 +51,7 @@ METHODS: dict[ModuleType, str] = {
         hypot deg2rad rad2deg""",
     comparison: """eq ne lt le gt ge isnan isinf isfinite isclose allclose equal logical_not logical_and logical_or
         logical_xor bitwise_and bitwise_or bitwise_xor bitwise_not maximum minimum clamp clamp_min clamp_max""",
-    reduction: "sum nansum mean prod max min median amax amin argmax argmin all any count_nonzero",
+    reduction: "sum nansum mean prod max min amax amin argmax argmin all any count_nonzero",
     statistics: "var std logsumexp norm cumsum cumprod",
     shape: """view reshape flatten unflatten ravel view_as reshape_as unsqueeze squeeze expand expand_as broadcast_to
         permute transpose t movedim size""",
@@ -72,7 +73,8 @@ METHODS: dict[ModuleType, str] = {
     environment: "new",
     derived: """lerp addcmul addcdiv addbmm addmv addr aminmax cross cummax cummin dist float_power fmax fmin heaviside
         kthvalue ldexp logaddexp2 logcumsumexp matrix_power msort nan_to_num nanmean quantile vdot""",
-    searching: "nonzero take_along_dim unique bincount unique_consecutive isin argwhere mode nanmedian histc",
+    searching: "nonzero take_along_dim unique bincount unique_consecutive isin argwhere mode histc",
+    medians: "median nanmedian",
     strides: "as_strided",
     complex_numbers: "conj angle is_complex",
     activation: "relu softmax log_softmax prelu",
@@ -154,12 +156,17 @@ def _operator(operation: Callable[..., Tensor], name: str, *, swapped: bool = Fa
             return NotImplemented
         return operation(self, other)
 
+    def product(self: Tensor, other: Any) -> Any:
+        return method(self, other) if isinstance(other, Tensor) else NotImplemented
+
     def reflected(self: Tensor, other: Any) -> Any:
         if other.__class__ not in _WELCOME and value_methods.unsupported(other):
             return NotImplemented
         return operation(other, self)
 
-    reflected.__name__ = method.__name__ = name
+    reflected.__name__ = method.__name__ = product.__name__ = name
+    if operation is linalg.matmul and not swapped:
+        return product  # a number has no axis
     return reflected if swapped else method
 
 
@@ -213,7 +220,7 @@ def _bind_operators() -> None:
         "layout": property(environment.layout), "get_device": environment.get_device,
         "polygamma": lambda self, n: elementwise.polygamma(n, self), "pinverse": factorisation.pinv,
         "__getattr__": no_attribute,
-        "__contains__": lambda self, value: bool((self == value)._data.any()),
+        "__contains__": value_methods.contains,
         "adjoint": linalg.adjoint,
         "cat": _cat_of, "stack": _stack_of, "where": _where, "type_as": _type_as, "cpu": _cpu,
         "cuda": _cuda, "type": value_methods.type_name,

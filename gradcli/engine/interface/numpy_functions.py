@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine import creation
+from gradcli.engine.dtypes import BY_NUMPY, dtype
 from gradcli.engine.ops import (
     arithmetic,
     comparison,
@@ -236,8 +237,11 @@ def array_function(self: Tensor, function: Any, types: Any, args: tuple[Any, ...
         raise _refused(name)
     if kwargs.get("out") is not None or "where" in kwargs:
         raise TypeError(f"numpy.{name} with out= or where= would leave the graph: {LEAVE}")
+    named = {key: value for key, value in kwargs.items() if key != "out"}
+    if named.get("dtype") is not None and not isinstance(named["dtype"], dtype):
+        named["dtype"] = BY_NUMPY[np.dtype(named["dtype"])]
     try:
-        return operation(*args, **{key: value for key, value in kwargs.items() if key != "out"})
+        return operation(*args, **named)
     except TypeError as error:
         if "unexpected keyword" not in str(error) and "positional argument" not in str(error):
             raise

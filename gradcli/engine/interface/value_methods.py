@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,17 @@ from gradcli.engine.ops.masks import masked_fill
 from gradcli.engine.ops.operands import axis, operand
 from gradcli.engine.recording import record, tracked
 from gradcli.engine.tensor import Tensor, from_array
+
+
+def contains(self: Tensor, value: Any) -> bool:
+    """Tell whether an element is equal to a number, or to one of a tensor.
+
+    Raises:
+        RuntimeError: it is neither.
+    """
+    if not isinstance(value, (Tensor, Number)):
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value)}.")
+    return bool((self == value)._data.any())
 
 
 class ZeroBackward0(Node):

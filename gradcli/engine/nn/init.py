@@ -200,7 +200,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
 
 def start_linear(weight: Tensor, bias: Tensor | None, fan_in: int) -> None:
     """Fill weight and bias uniformly within 1 / sqrt(fan_in): the initial values of linear layers and convolutions."""
-    kaiming_uniform_(weight, a=math.sqrt(5))
+    if weight._data.size:
+        kaiming_uniform_(weight, a=math.sqrt(5))
     if bias is not None:
         bound = 1 / math.sqrt(fan_in) if fan_in else 0
         uniform_(bias, -bound, bound)

@@ -258,7 +258,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 @numpy_names
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Return exp(x) / sum(exp(x)) along an axis, without overflow; cast to `dtype` first if given."""
-    source = input if dtype is None else input.to(dtype)
+    source = input if dtype is None else input.to(dtype=dtype)
     refuse_kinds("softmax", source._data, "biuc")
     x = source._data
     spot = axis(dim, x.ndim)
@@ -271,7 +271,7 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 @numpy_names
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Return log(softmax(x)) along an axis, without overflow; cast to `dtype` first if given."""
-    source = input if dtype is None else input.to(dtype)
+    source = input if dtype is None else input.to(dtype=dtype)
     refuse_kinds("log_softmax", source._data, "biuc")
     x = source._data
     spot = axis(dim, x.ndim)

@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.engine.graph import Node
 from gradcli.engine.module_name import PRINTED_MODULE
 from gradcli.engine.ops.generic import values, without
-from gradcli.engine.ops.operands import Operand, arrays, operand, pair, refuse_kinds, result_dtype
+from gradcli.engine.ops.operands import Operand, arrays, check_broadcast, operand, pair, refuse_kinds, result_dtype
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -245,6 +245,8 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
         )
     first, second = operand(input, "input"), operand(other)
     x, y = arrays(first, second)
+    for a, b in ((x, y), (condition._data, x), (condition._data, y)):
+        check_broadcast(np.shape(a), np.shape(b))
     return record(WhereBackward0, np.where(condition._data, x, y), (first, second), (condition,))
 
 

@@ -64,6 +64,10 @@ class EinsumBackward0(Node):
         order = missing + list(have)
         distinct = list(dict.fromkeys(term))
         value = value.permute([order.index(letter) for letter in distinct])
+        # Where an axis of length 1 was repeated to fit the others, the result is summed over it, or is to be repeated.
+        repeated = [at for at, letter in enumerate(distinct) if lengths[letter] == 1 != value._data.shape[at]]
+        value = value.sum(repeated, keepdim=True) if repeated else value
+        value = value.expand([lengths[letter] for letter in distinct])
         return value if len(distinct) == len(term) else _on_diagonals(value, term, distinct, shape)
 
 
@@ -75,19 +79,84 @@ def _on_diagonals(value: Tensor, term: str, distinct: list[str], shape: tuple[in
     return value.new_zeros(shape).index_put(index, value)
 
 
+def _require_letters(equation: str, terms: Sequence[str], right: str) -> None:
+    """Raise RuntimeError for what is not a letter, or an ellipsis, in an equation."""
+    for place, term in enumerate(terms):
+        if "." in term.replace("...", "", 1):
+            raise RuntimeError(f"einsum(): found '.' for operand {place} that is not part of any ellipsis")
+    if "." in right.replace("...", "", 1):
+        raise RuntimeError("einsum(): found '.' for output that is not part of an ellipsis (...)")
+    start = equation.find("->")
+    for at, letter in enumerate(equation):
+        if at in (start, start + 1) and start >= 0:
+            continue
+        if not (letter.isascii() and letter.isalpha()) and letter not in " .,":
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {at} in the equation string, subscripts must be in "
+                "[a-zA-Z]"
+            )
+
+
+def _require_axes(terms: Sequence[str], given: Sequence[Tensor]) -> None:
+    """Raise RuntimeError where an operand has other axes than its subscripts."""
+    for place, (term, operand) in enumerate(zip(terms, given, strict=True)):
+        count, ndim = len(term.replace("...", "")), operand._data.ndim
+        if "..." in term and count > ndim:
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({count}) is more than the number of dimensions "
+                f"({ndim}) for operand {place}"
+            )
+        if "..." not in term and count != ndim:
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({count}) does not match the number of dimensions "
+                f"({ndim}) for operand {place} and no ellipsis was given"
+            )
+
+
+def _require_sizes(terms: Sequence[str], result: str, given: Sequence[Tensor]) -> None:
+    """Raise RuntimeError where axes of one subscript have different lengths, or the result has others."""
+    for letter in result:
+        if result.count(letter) > 1:
+            raise RuntimeError(f"einsum(): output subscript {letter} appears more than once in the output")
+        if not any(letter in term for term in terms):
+            raise RuntimeError(
+                f"einsum(): output subscript {letter} does not appear in the equation for any input operand"
+            )
+    lengths: dict[str, int] = {}
+    for place, (term, operand) in enumerate(zip(terms, given, strict=True)):
+        own: dict[str, int] = {}
+        for letter, size in zip(term, operand._data.shape, strict=True):
+            if own.setdefault(letter, size) != size:
+                raise RuntimeError(
+                    f"einsum(): subscript {letter} is repeated for operand {place} but the sizes don't match, {size} "
+                    f"!= {own[letter]}"
+                )
+        for letter, size in own.items():
+            before = lengths.get(letter, 1)
+            if 1 not in (size, before) and size != before:
+                raise RuntimeError(
+                    f"einsum(): subscript {letter} has size {size} for operand {place} which does not broadcast with "
+                    f"previously seen size {before}"
+                )
+            lengths[letter] = before if size == 1 else size
+
+
 def einsum(equation: str, *operands: Any) -> Tensor:
     """Return sums of products by Einstein's convention, as in "ij,jk->ik".
 
     Raises:
-        RuntimeError: the equation names another number of operands, or their element types differ.
-        ValueError: the subscripts do not fit the shapes.
+        RuntimeError: the equation names another number of operands, or the subscripts do not fit the shapes, or the
+            element types differ.
     """
     given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     require_one_dtype("einsum", *given)
+    _require_letters(equation, terms, right)
     if len(terms) != len(given):
-        raise RuntimeError(f"einsum(): '{equation}' names {len(terms)} operands but {len(given)} were given")
+        which = "fewer" if len(given) < len(terms) else "more"
+        raise RuntimeError(f"einsum(): {which} operands were provided than specified in the equation")
+    _require_axes(terms, given)
     spare = [letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if letter not in equation]
     widths = [
         entry._data.ndim - len(term.replace("...", "")) if "..." in term else 0
@@ -100,5 +169,6 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     else:
         counts = "".join(terms)
         result = extra + "".join(sorted(letter for letter in set(counts) - set(extra) if counts.count(letter) == 1))
+    _require_sizes(terms, result, given)
     array = np.einsum(",".join(terms) + "->" + result, *[entry._data for entry in given], optimize=len(given) > 2)
     return record(EinsumBackward0, np.array(array), tuple(given), tuple(given), terms=tuple(terms), target=result)

@@ -191,6 +191,17 @@ def convolution_gradients(node: Node, g: Tensor, x: Tensor, w: Tensor) -> tuple[
     return by_x, by_w, by_b
 
 
+def require_groups(weight: Tensor, groups: int) -> None:
+    """Raise RuntimeError unless the first axis of the weights can be split into the groups."""
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    if weight._data.shape[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of "
+            f"size [{list(weight._data.shape)}] instead"
+        )
+
+
 def convolution(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Any, dilation: Sizes, groups: int
 ) -> Tensor:
@@ -210,6 +221,7 @@ def convolution(
             is "same" and a stride is not 1.
     """
     n = weight._data.ndim - 2
+    require_groups(weight, groups)
     if input._data.ndim == n + 1:
         return convolution(input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
     if input._data.ndim != n + 2 or input._data.shape[1] != weight._data.shape[1] * groups:
@@ -254,6 +266,7 @@ def conv_transpose(
     + dilation * (kernel - 1) + output_padding + 1.
     """
     n = weight._data.ndim - 2
+    require_groups(weight, groups)
     if input._data.ndim == n + 1:
         whole = conv_transpose(input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups, dilation)
         return whole.squeeze(0)

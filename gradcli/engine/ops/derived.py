@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.engine.dtypes import complex128, float64
 from gradcli.engine.graph import Undifferentiable
 from gradcli.engine.ops.comparison import where
 from gradcli.engine.ops.linalg import matmul
@@ -86,7 +87,7 @@ def float_power(input: Operand, exponent: Operand) -> Tensor:
 
 
 def _doubled(input: Tensor) -> Any:
-    return input.to(np.dtype(np.complex128 if input._data.dtype.kind == "c" else np.float64))
+    return input.to(complex128 if input._data.dtype.kind == "c" else float64)
 
 
 def ldexp(input: Tensor, other: Tensor) -> Tensor:

@@ -40,7 +40,7 @@ def matrix_norm(
     Raises:
         ValueError: there is no such norm.
     """
-    source = A if dtype is None else A.to(dtype)
+    source = A if dtype is None else A.to(dtype=dtype)
     rows, columns = axes(dim, source._data.ndim)
     if ord == "fro":
         return vector_norm(source, 2, (rows, columns), keepdim)
@@ -58,7 +58,7 @@ def matrix_norm(
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Return a vector norm over one axis or all, or a matrix norm if `ord` is given and there are two axes."""
-    source = A if dtype is None else A.to(dtype)
+    source = A if dtype is None else A.to(dtype=dtype)
     if dim is None and ord is None:
         return vector_norm(source, 2, None, keepdim)
     places = axes(dim, source._data.ndim)

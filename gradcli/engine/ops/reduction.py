@@ -1,4 +1,4 @@
-"""Reductions over axes: sums, means, products, extremes, medians, and their positions."""
+"""Reductions over axes: sums, means, products, extremes, and their positions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def named_result(name: str) -> type[ValuesIndices]:
     return type(name, (ValuesIndices,), {"__slots__": (), "__module__": __name__})
 
 
-MAX, MIN, MEDIAN = named_result("max"), named_result("min"), named_result("median")
+MAX, MIN = named_result("max"), named_result("min")
 
 
 class SumBackward0(Node):
@@ -174,14 +174,6 @@ class MinBackward0(PickBackward):
     """Of `min` along an axis: of equal elements, the first gets the cotangent."""
 
 
-class MedianBackward0(ExtremeBackward):
-    """Of `median` of all elements: those equal to it share the cotangent equally."""
-
-
-class MedianBackward1(PickBackward):
-    """Of `median` along an axis."""
-
-
 @numpy_names
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Return the sum over some axes, or over all; booleans and integers are summed in int64 unless a dtype is given."""
@@ -216,7 +208,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
         RuntimeError: the elements are integers or booleans, and no floating point dtype is given.
     """
     if dtype is not None:
-        input = input.to(dtype)
+        input = input.to(dtype=dtype)
     x = input._data
     _require_real_numbers("mean", x)
     dims = axes(dim, x.ndim)
@@ -230,7 +222,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
 @numpy_names
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Return the product along one axis, or of all elements; integers are multiplied in int64."""
-    input = input if dtype is None else input.to(dtype)
+    input = input if dtype is None else input.to(dtype=dtype)
     dims = axes(dim, input._data.ndim)
     x = input._data.astype(np.int64) if input._data.dtype.kind in "biu" else input._data
     array = x.prod(axis=dims, keepdims=keepdim)
@@ -277,25 +269,6 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         _require_some("min", input._data)
         return record(MinBackward1, input._data.min(), (input,), (input,), keep=True, dims=axes(None, input._data.ndim))
     return _pick(MinBackward0, MIN, np.argmin, input, dim, keepdim)
-
-
-def _median_position(x: Array, axis: int) -> Array:
-    order = np.argsort(x, axis=axis, kind="stable")
-    middle = np.asarray(np.take(order, (x.shape[axis] - 1) // 2, axis=axis))
-    missing = np.isnan(x)
-    return np.where(missing.any(axis=axis), missing.argmax(axis=axis), middle) if missing.any() else middle
-
-
-@numpy_names
-def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """Return the median of all elements, or (values, indices) along an axis; of two middle elements the lower."""
-    refuse_kinds("median", input._data, "c")
-    if dim is None:
-        flat = input._data.reshape(-1)
-        _require_elements("median", flat, (0,))
-        value = flat[int(_median_position(flat, 0))]
-        return record(MedianBackward0, value, (input,), (input,), keep=True, dims=axes(None, input._data.ndim))
-    return _pick(MedianBackward1, MEDIAN, _median_position, input, dim, keepdim)
 
 
 def _require_elements(name: str, x: Array, dims: Sequence[int]) -> None:

@@ -1,4 +1,4 @@
-"""Searching, counting and distinct values. Only `take_along_dim`, `mode` and `nanmedian` have derivatives."""
+"""Searching, counting and distinct values. Only `take_along_dim` and `mode` have derivatives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradcli.engine.ops.reduction import ValuesIndices, named_result
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
-MODE, NANMEDIAN = named_result("mode"), named_result("nanmedian")
+MODE = named_result("mode")
 
 
 class Unique2Backward0(Node):
@@ -171,17 +171,6 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     if not input._data.shape[spot]:
         raise IndexError(f"mode(): Expected reduction dim {spot} to have non-zero size.")
     return _picked(MODE, input, np.apply_along_axis(last_of_the_most_frequent, spot, input._data), spot, keepdim)
-
-
-def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """Return the median of the elements that are not NaN, or (values, indices) along an axis; of two the lower."""
-    if dim is None:
-        return nanmedian(input.reshape(-1), 0).values
-    spot = axis(dim, input._data.ndim)
-    order = np.argsort(input._data, axis=spot, kind="stable")
-    numbers = input._data.shape[spot] - np.isnan(input._data).sum(axis=spot, keepdims=True)
-    middle = np.maximum(numbers - 1, 0) // 2
-    return _picked(NANMEDIAN, input, np.take_along_axis(order, middle, spot).squeeze(spot), spot, keepdim)
 
 
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:

@@ -221,7 +221,7 @@ def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False) -> 
 @numpy_names
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Return the cumulative sum along an axis, cast to `dtype` first if given."""
-    input = input if dtype is None else input.to(dtype)
+    input = input if dtype is None else input.to(dtype=dtype)
     place = axis(dim, input._data.ndim)
     array = np.cumsum(input._data, axis=place) if input._data.ndim else input._data.copy()
     return record(CumsumBackward0, array, (input,), dim=place)
@@ -230,7 +230,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 @numpy_names
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Return the cumulative product along an axis, cast to `dtype` first if given."""
-    input = input if dtype is None else input.to(dtype)
+    input = input if dtype is None else input.to(dtype=dtype)
     place = axis(dim, input._data.ndim)
     array = np.cumprod(input._data, axis=place) if input._data.ndim else input._data.copy()
     return record(CumprodBackward0, array, (input,), (input,), keep=True, dim=place)

@@ -160,14 +160,15 @@ def margin_ranking_loss(
 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
-    """Return input (a distance) where the target is 1, and max(0, margin - input) where it is -1."""
-    return reduced(where(target == 1, input, (margin - input).clamp(min=0)), reduction)
+    """Return input (a distance) where the target is 1, max(0, margin - input) where it is -1, their sum elsewhere."""
+    apart = (margin - input).clamp(min=0)
+    return reduced(where(target != 1, apart, 0) + where(target != -1, input, 0), reduction)
 
 
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
 ) -> Tensor:
-    """Return 1 - cos(input1, input2) where the target is 1, and max(0, cos - margin) where it is -1.
+    """Return 1 - cos(input1, input2) where the target is 1, max(0, cos - margin) where it is -1, and 0 elsewhere.
 
     Args:
         input1: vectors [N, D], or [D].
@@ -175,11 +176,25 @@ def cosine_embedding_loss(
         target: [N], or a number: 1 or -1.
         margin: a number between -1 and 1.
         reduction: "mean", "sum" or "none".
+
+    Raises:
+        RuntimeError: the inputs do not have one axis more than the target.
     """
-    small = 1e-12
+    small, count = 1e-12, target._data.ndim
+    if count > 1:
+        raise RuntimeError(
+            "0D or 1D target tensor expected, multi-target not supported, input sizes: "
+            f"{list(input1._data.shape)}, {list(input2._data.shape)}"
+        )
+    if not count + 1 == input1._data.ndim == input2._data.ndim:
+        raise RuntimeError(
+            f"{count}D target tensor expects {count + 1}D input tensors, but found inputs with sizes "
+            f"{list(input1._data.shape)} and {list(input2._data.shape)}."
+        )
     product = (input1 * input2).sum(-1)
     cosine = product / (((input1 * input1).sum(-1) + small) * ((input2 * input2).sum(-1) + small)).sqrt()
-    return reduced(where(target == 1, 1 - cosine, (cosine - margin).clamp(min=0)), reduction)
+    apart = (cosine - margin).clamp(min=0)
+    return reduced(where(target == 1, 1 - cosine, 0) + where(target == -1, apart, 0), reduction)
 
 
 def triplet_margin_loss(

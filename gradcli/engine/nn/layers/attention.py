@@ -40,7 +40,7 @@ class MultiheadAttention(Module):
     ) -> None:
         super().__init__()
         if embed_dim % num_heads:
-            raise ValueError(f"embed_dim must be divisible by num_heads: embed_dim={embed_dim}, num_heads={num_heads}")
+            raise AssertionError("embed_dim must be divisible by num_heads")
         self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
         self.batch_first, self.head_dim = batch_first, embed_dim // num_heads

@@ -31,7 +31,7 @@ class _Conv(Module):
         dtype: the element type of the parameters.
 
     Raises:
-        ValueError: there is no such padding mode.
+        ValueError: there is no such padding or padding mode, or the channels cannot be split into the groups.
     """
 
     axes_count = 2
@@ -52,11 +52,8 @@ class _Conv(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
-            raise ValueError(
-                "padding_mode must be one of 'zeros', 'reflect', 'replicate', 'circular', but got "
-                f"padding_mode={padding_mode!r}"
-            )
+        _require_groups(in_channels, out_channels, groups)
+        _require_padding(padding, stride, padding_mode)
         self.padding_mode = padding_mode
         n = self.axes_count
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
@@ -97,6 +94,30 @@ class _Conv(Module):
             text += f", groups={self.groups}"
         text = text if self.bias is not None else text + ", bias=False"
         return text if self.padding_mode == "zeros" else text + f", padding_mode={self.padding_mode}"
+
+
+def _require_groups(in_channels: int, out_channels: int, groups: int) -> None:
+    """Raise ValueError unless both numbers of channels can be split into the groups."""
+    if groups <= 0:
+        raise ValueError("groups must be a positive integer")
+    if in_channels % groups:
+        raise ValueError("in_channels must be divisible by groups")
+    if out_channels % groups:
+        raise ValueError("out_channels must be divisible by groups")
+
+
+def _require_padding(padding: Any, stride: Sizes, mode: str) -> None:
+    """Raise ValueError for a word that means no padding, or no mode of it."""
+    if isinstance(padding, str):
+        if padding not in ("same", "valid"):
+            raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
+        if padding == "same" and any(step != 1 for step in each(stride, 1)):
+            raise ValueError("padding='same' is not supported for strided convolutions")
+    if mode not in ("zeros", "reflect", "replicate", "circular"):
+        raise ValueError(
+            "padding_mode must be one of {'zeros', 'reflect', 'replicate', 'circular'}, but got "
+            f"padding_mode={mode!r}"
+        )
 
 
 class Conv1d(_Conv):

@@ -117,6 +117,13 @@ class _Layers(Module):
         bidirectional: bool = False,
     ) -> None:
         super().__init__()
+        if not 0 <= dropout <= 1:
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+            )
+        for what, size in (("hidden_size", hidden_size), ("num_layers", num_layers)):
+            if size <= 0:
+                raise ValueError(f"{what} must be greater than zero")
         self.input_size, self.hidden_size, self.num_layers, self.bias = input_size, hidden_size, num_layers, bias
         self.batch_first, self.dropout, self.bidirectional = batch_first, dropout, bidirectional
         directions = 2 if bidirectional else 1
