@@ -52,13 +52,14 @@ from gradcli.engine.ops.derived import (
     heaviside, kthvalue, ldexp, lerp, logaddexp2, logcumsumexp, matrix_power, msort, nan_to_num, nanmean,
     quantile, std_mean, trapezoid, var_mean, vdot,
 )
+from gradcli.engine.ops.bessel import i0
 from gradcli.engine.ops.elementwise import (
     abs, acos, acosh, asin, asinh, atan, atan2, atanh, ceil, cos, cosh, deg2rad, digamma, erf, erfc, exp, exp2,
     expm1, floor, frac, hypot, lgamma, log, log10, log1p, log2, polygamma, rad2deg, round,
     rsqrt, sgn, sigmoid, sign, sin, sinc, sinh, sqrt, tan, tanh, trunc,
 )
 from gradcli.engine.ops.factorisation import (
-    cdist, qr, svd,
+    cdist, pdist, qr, svd,
 )
 from gradcli.engine.ops.factorisation import pinv as pinverse
 from gradcli.engine.ops.indexing import (
@@ -226,7 +227,7 @@ __all__ = [  # noqa: RUF022  (sorted as one table)
     "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power", "floor", "floor_divide",
     "fmax", "fmin", "fmod", "frac", "from_numpy", "full", "full_like", "func", "gather", "gcd", "ge", "ger",
     "get_default_dtype", "get_num_threads", "get_rng_state", "greater", "greater_equal", "group_norm", "gt", "half",
-    "hardshrink", "heaviside", "hinge_embedding_loss", "histc", "hsplit", "hstack", "hypot", "iinfo", "imag",
+    "hardshrink", "heaviside", "hinge_embedding_loss", "histc", "hsplit", "hstack", "hypot", "i0", "iinfo", "imag",
     "index_add", "index_copy", "index_fill", "index_put", "index_select", "inf", "inference_mode", "initial_seed",
     "inner", "instance_norm", "int", "int16", "int32", "int64", "int8", "inv", "inverse",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex", "is_floating_point", "is_grad_enabled",
@@ -239,18 +240,18 @@ __all__ = [  # noqa: RUF022  (sorted as one table)
     "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm",
     "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "nan", "nan_to_num", "nanmean",
     "nanmedian", "nansum", "narrow", "ne", "neg", "negative", "newaxis", "nextafter", "nn", "no_grad", "nonzero",
-    "norm", "normal", "not_equal", "numel", "ones", "ones_like", "optim", "outer", "pairwise_distance", "permute",
-    "pi", "pinverse", "pixel_shuffle", "pixel_unshuffle", "polar", "polygamma", "positive", "pow", "prelu",
-    "preserve_format", "prod", "promote_types", "qr", "quantile", "rad2deg", "rand", "rand_like", "randint",
-    "randn", "randn_like", "random", "randperm", "ravel", "real", "reciprocal", "relu", "relu_", "remainder",
-    "renorm", "repeat_interleave", "reshape", "result_type", "rms_norm", "roll", "rot90", "round", "row_stack",
-    "rrelu", "rsqrt", "rsub", "save", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce", "searchsorted",
-    "seed", "select", "select_scatter", "selu", "selu_", "set_default_dtype", "set_grad_enabled", "set_num_threads",
-    "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh",
-    "slice_scatter", "slogdet", "softmax", "sort", "special", "split", "split_with_sizes", "sqrt", "square",
-    "squeeze", "stack", "std", "std_mean", "strided", "sub", "subtract", "sum", "svd", "swapaxes", "swapdims", "t",
-    "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot", "testing", "threshold",
-    "threshold_", "tile", "topk", "trace", "transpose", "trapezoid", "trapz", "tril", "tril_indices",
+    "norm", "normal", "not_equal", "numel", "ones", "ones_like", "optim", "outer", "pairwise_distance", "pdist",
+    "permute", "pi", "pinverse", "pixel_shuffle", "pixel_unshuffle", "polar", "polygamma", "positive", "pow",
+    "prelu", "preserve_format", "prod", "promote_types", "qr", "quantile", "rad2deg", "rand", "rand_like",
+    "randint", "randn", "randn_like", "random", "randperm", "ravel", "real", "reciprocal", "relu", "relu_",
+    "remainder", "renorm", "repeat_interleave", "reshape", "result_type", "rms_norm", "roll", "rot90", "round",
+    "row_stack", "rrelu", "rsqrt", "rsub", "save", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce",
+    "searchsorted", "seed", "select", "select_scatter", "selu", "selu_", "set_default_dtype", "set_grad_enabled",
+    "set_num_threads", "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sign", "signbit", "sin",
+    "sinc", "sinh", "slice_scatter", "slogdet", "softmax", "sort", "special", "split", "split_with_sizes", "sqrt",
+    "square", "squeeze", "stack", "std", "std_mean", "strided", "sub", "subtract", "sum", "svd", "swapaxes",
+    "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot", "testing",
+    "threshold", "threshold_", "tile", "topk", "trace", "transpose", "trapezoid", "trapz", "tril", "tril_indices",
     "triplet_margin_loss", "triu", "triu_indices", "true_divide", "trunc", "uint8", "unbind", "unflatten", "unique",
     "unique_consecutive", "unsqueeze", "use_deterministic_algorithms", "utils", "vander", "var", "var_mean", "vdot",
     "view_as_complex", "view_as_real", "vmap", "vsplit", "vstack", "where", "xlogy", "zeros", "zeros_like",

@@ -4,6 +4,7 @@ from typing import Any
 
 from gradcli.engine.interface.missing_names import refusal
 from gradcli.engine.ops.activation import log_softmax, softmax
+from gradcli.engine.ops.bessel import i0, i0e, i1, i1e
 from gradcli.engine.ops.elementwise import (
     digamma,
     erf,
@@ -32,6 +33,10 @@ __all__ = [
     "expit",
     "expm1",
     "gammaln",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
     "log1p",
     "log_softmax",
     "logit",

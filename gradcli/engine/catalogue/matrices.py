@@ -68,6 +68,10 @@ def _scatters() -> list[Operation]:
 def _numbers() -> list[Operation]:
     return [
         row("erfinv", lambda t, x: t.erfinv(x), [()], [(2, 3)], domain=_PROBABILITY),
+        row("i0", lambda t, x: t.i0(x), [()], [(2, 3)], domain=_APART),
+        row("i1", lambda t, x: t.special.i1(x), [(2, 3)], domain=_APART),
+        row("i0e", lambda t, x: t.special.i0e(x), [(2, 3)], domain=_APART, kinks="at 0"),
+        row("i1e", lambda t, x: t.special.i1e(x), [(2, 3)], domain=_APART, kinks="at 0"),
         row("ndtr", lambda t, x: t.special.ndtr(x), [(2, 3)], domain=_APART),
         row("ndtri", lambda t, x: t.special.ndtri(x), [(2, 3)], domain=_PROBABILITY),
         row("entr", lambda t, x: t.special.entr(x), [(2, 3)], domain=_POSITIVE),

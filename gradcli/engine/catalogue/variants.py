@@ -30,6 +30,7 @@ def _variants() -> list[Operation]:
         row("as_strided", lambda t, x: t.as_strided(x, (2, 2), (1, 2), 1), [(2, 3)]),
         row("reshape_columns", lambda _, x: x[:, :2].reshape(2, 1, 2), [(2, 3)]),
         row("cdist", lambda t, x, y: t.cdist(x, y), [(2, 3), (3, 3)], kinks="where equal"),
+        row("pdist", lambda t, x: t.pdist(x), [(3, 2)], kinks="where equal"),
         row("logsumexp_dims", lambda _, x: x.logsumexp((0, 1)), [(2, 3)]),
         row("attention", lambda t, q, k, v: t.nn.functional.scaled_dot_product_attention(q, k, v),
             [(1, 2, 3), (1, 2, 3), (1, 2, 2)]),

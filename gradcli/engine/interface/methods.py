@@ -18,6 +18,7 @@ from gradcli.engine.ops import (
     activation,
     arithmetic,
     arrangement,
+    bessel,
     comparison,
     complex_numbers,
     contraction,
@@ -64,6 +65,7 @@ METHODS: dict[ModuleType, str] = {
     joining: """split chunk unbind argsort sort topk diag_embed diag repeat_interleave kron diff""",
     linalg: """mm bmm mv dot inner outer addmm baddbmm matmul trace inv det slogdet logdet cholesky""",
     contraction: "tensordot",
+    bessel: "i0",
     factorisation: "qr svd",
     arrangement: "diagflat fliplr flipud rot90 tensor_split hsplit vsplit dsplit sum_to_size",
     numbers: """erfinv copysign isreal isposinf isneginf signbit nextafter gcd lcm bitwise_left_shift
@@ -100,7 +102,7 @@ IN_PLACE = """add sub mul div pow remainder fmod floor_divide neg reciprocal squ
     absolute fix arcsin arccos arctan arcsinh arccosh arctanh asinh acosh atanh arctan2 atan2 erfc erfinv lgamma digamma
     hypot xlogy float_power nan_to_num copysign ldexp heaviside logical_and logical_or logical_xor bitwise_and
     bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift deg2rad rad2deg sgn sinc logit renorm
-    scatter_reduce addmv addr addbmm less less_equal greater greater_equal not_equal gcd lcm"""
+    scatter_reduce addmv addr addbmm less less_equal greater greater_equal not_equal gcd lcm i0"""
 CONVERSIONS = {
     "double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16",
     "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128",

@@ -91,11 +91,8 @@ from gradcli.engine.ops.activation import (
     softsign,
     tanhshrink,
 )  # fmt: skip
-from gradcli.engine.ops.convolution import (
-    Sizes,
-    conv_transpose,
-    convolution,
-)  # fmt: skip
+from gradcli.engine.ops.convolution import Sizes, conv_transpose, convolution
+from gradcli.engine.ops.factorisation import pdist
 from gradcli.engine.ops.linalg import addmm
 from gradcli.engine.ops.operands import require_one_dtype
 from gradcli.engine.ops.pooling import pixel_shuffle, pixel_unshuffle
@@ -113,8 +110,8 @@ __all__ = [
     "leaky_relu", "leaky_relu_", "linear", "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d",
     "lp_pool2d", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "mish", "mse_loss",
     "multi_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad",
-    "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_",
-    "rms_norm", "rrelu", "rrelu_", "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu",
+    "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6",
+    "relu_", "rms_norm", "rrelu", "rrelu_", "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu",
     "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
     "tanhshrink", "threshold", "threshold_", "triplet_margin_loss", "unfold",
 ]  # fmt: skip

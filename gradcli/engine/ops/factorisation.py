@@ -231,6 +231,24 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     return LeastSquares(solution, residuals, from_array(rank), from_array(np.empty(0, dtype=A._data.dtype)))
 
 
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """Return the p-norm distances of all pairs of rows of [N, M], as the upper triangle of `cdist` has them.
+
+    Args:
+        input: the rows.
+        p: the norm.
+
+    Raises:
+        RuntimeError: the input does not have two axes, or p is negative.
+    """
+    if input._data.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input._data.ndim}D")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    first, second = (from_array(places) for places in np.triu_indices(input._data.shape[0], 1))
+    return (input[first] - input[second]).norm(p, -1)
+
+
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """Return the p-norm distances [..., P, R] of rows [..., P, M] and rows [..., R, M]; the gradient at 0 is 0.
 

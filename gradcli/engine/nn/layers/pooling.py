@@ -109,8 +109,8 @@ class AdaptivePool(Module):
         return f"output_size={self.output_size}"
 
 
-class LPPool2d(Module):
-    """The p-norm of every window of [N, C, H, W].
+class LPPool1d(Module):
+    """The p-norm of every window of [N, C, L].
 
     Args:
         norm_type: p.
@@ -118,6 +118,8 @@ class LPPool2d(Module):
         stride: the distance of neighbouring windows; kernel_size unless given.
         ceil_mode: use windows that reach beyond the end as well.
     """
+
+    axes_count = 1
 
     def __init__(
         self, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
@@ -127,7 +129,8 @@ class LPPool2d(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
-        return functional.lp_pool2d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+        pool = functional.lp_pool1d if self.axes_count == 1 else functional.lp_pool2d
+        return pool(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:
         """Return the options."""
@@ -135,6 +138,12 @@ class LPPool2d(Module):
             f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
             f"ceil_mode={self.ceil_mode}"
         )
+
+
+class LPPool2d(LPPool1d):
+    """The p-norm of every window of [N, C, H, W]; see `LPPool1d`."""
+
+    axes_count = 2
 
 
 class Pad(Module):
