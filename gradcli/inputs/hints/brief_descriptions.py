@@ -59,7 +59,8 @@ _PIECES = re.compile(
     r"\b(?:outside|beyond|above|below|linear|constant|zero|quadratic|saturat\w*|clamp\w*|clip\w*)\b", re.IGNORECASE
 )
 """Words of the definition of a function by cases: `quadratic for x in (-1, 1) and linear beyond`."""
-_FOR = re.compile(r"\bfor(?:\s+all)?\s*$", re.IGNORECASE)
+_FOR = re.compile(r"\bfor(?:\s+[a-z]\w+){0,2}\s*$", re.IGNORECASE)
+"""As in `for all x between -2 and 2` and `for an eccentricity e in (0, 1)`."""
 _COMPARED = r"\b{0}\b\)?\s*[<>]=?\s*-?[\d.]|[\d.]\s*[<>]=?\s*{0}\b"
 
 

@@ -38,6 +38,7 @@ POSITIVE = {"tau": "positive"}
         ("0 < p < 1, 0 <= tau", {"p": "unit", "tau": "positive"}, {}),
         ("The root of E = 0, for a, b in (0.05, 0.2).", dict.fromkeys("ab", "open-interval(0.05, 0.2)"), {}),
         ("The root of E = 0 for p in (0, 1)", {"p": "unit"}, {}),
+        ("The anomaly, for eccentricity x between 0.05 and 0.8", {"x": "open-interval(0.05, 0.8)"}, {}),
         ("The root of E = 0 for all x between -2 and 0.5", {"x": "open-interval(-2, 0.5)"}, {}),
         ("The root of E = 0, -0.5 < a, b < 0.5", dict.fromkeys("ab", "open-interval(-0.5, 0.5)"), {}),
         ("The root of E = 0 for 0.1 <= x <= 2", {"x": "open-interval(0.1, 2)"}, {}),
