@@ -1,13 +1,18 @@
 """A first call that compiles gets more time where its inputs are probably right."""
 
+import sys
 import time
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import gradcli
+from gradcli.inputs.search.inference import infer
 from gradcli.results import CheckResult
+from gradcli.targets import Parameter, TargetInfo, Trial
 from gradcli.verdict import Verdict
+from gradcli.watchdog.case import Watchdog
 
 
 @pytest.fixture
@@ -60,3 +65,19 @@ def test_a_first_call_may_compile(kind: str, factor: float, verdict: Verdict) ->
 def test_it_is_stopped_where_its_inputs_are_guessed() -> None:
     (case,) = gradcli.check(compiled("bare"), order=1, shrink=False).cases
     assert stopped(case)
+
+
+@pytest.mark.parametrize(
+    ("backend", "loaded", "compiles"), [("numpy", True, True), ("numpy", False, False), ("torch", True, False)]
+)
+def test_a_plain_function_may_turn_out_to_be_jaxs(
+    backend: str, loaded: bool, compiles: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if loaded:
+        monkeypatch.setitem(sys.modules, "jax", ModuleType("jax"))
+    else:
+        monkeypatch.delitem(sys.modules, "jax", raising=False)
+    info = TargetInfo(name="f", backend=backend, parameters=(Parameter(name="x"),), forward=lambda x: x, backward=None)
+    with Watchdog().watching() as watchdog, watchdog.during("inference of inputs", searching=True) as phase:
+        infer(info, lambda arguments: Trial(outputs=(arguments[0].value,), differentiable=(True,)))
+        assert phase.compiling is compiles

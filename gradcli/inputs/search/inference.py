@@ -1,5 +1,6 @@
 """The search for inputs that forward accepts, by trying: a failing call on tiny arrays costs microseconds."""
 
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -77,9 +78,7 @@ def infer(
     wanted = [p.name for p in info.parameters if not p.has_default and p.name not in given]
     if keys_read(info, wanted) or functions_called(info, wanted):  # never tried: a few tries are for the message
         budget_tries = min(budget_tries, BRIEF_TRIES)
-    watchdog = current()
-    if watchdog is not None and info.backend == "jax" and _knows_what_to_try(info, wanted):
-        watchdog.phase.compiling = True
+    _allow_compilation(info, wanted)
     budget = Budget(limit_seconds=limit_seconds)
     failures: list[Trials] = []
     for slots, allowance in _argument_counts(list(slots_of(info, fixed)), budget_tries):
@@ -114,9 +113,16 @@ def infer(
     raise InputsNotFoundError(text) from (None if best is None else best.error)
 
 
-def _knows_what_to_try(info: TargetInfo, wanted: Sequence[str]) -> bool:
-    """Whether the first inputs are probably right: there is one argument at most, or each has a documented shape."""
-    return len(wanted) <= 1 or read_hints(info, wanted).documented.keys() >= set(wanted)
+def _allow_compilation(info: TargetInfo, wanted: Sequence[str]) -> None:
+    """Give the first call more time where it may compile, and its inputs are probably right.
+
+    Those are of one argument, or have documented shapes. A plain function may turn out to be one of JAX's.
+    """
+    watchdog = current()
+    compiles = info.backend == "jax" or (info.backend == "numpy" and "jax" in sys.modules)
+    if watchdog is not None and compiles:
+        documented = read_hints(info, wanted).documented
+        watchdog.phase.compiling = len(wanted) <= 1 or documented.keys() >= set(wanted)
 
 
 def _argument_counts(counts: Sequence[tuple[Slot, ...]], tries: int) -> list[tuple[tuple[Slot, ...], int]]:
