@@ -285,8 +285,11 @@ class _Attempts:
 
 
 def _key(arguments: Sequence[Argument]) -> bytes:
-    """What tells arguments apart: the same for the same values."""
-    parts = [(a.name, a.value.shape, a.value.tobytes()) if a.is_tensor else (a.name, a.value) for a in arguments]
+    """What tells arguments apart: the same for the same values that require a gradient alike."""
+    parts = [
+        (a.name, a.requires_grad, a.value.shape, a.value.tobytes()) if a.is_tensor else (a.name, a.value)
+        for a in arguments
+    ]
     return repr(parts).encode()
 
 

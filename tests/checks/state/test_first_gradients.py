@@ -37,13 +37,18 @@ def test_the_first_passes_scaled_down_at_given_inputs(ns, passes):
     assert gradcli.check(warming_up(ns, passes, least=1.0), (X,), order=1).ok
 
 
-@pytest.mark.parametrize("passes", [2, 5])
-def test_the_first_passes_scaled_down_in_the_search_are_a_note(ns, passes):
+def test_the_first_passes_scaled_down_in_the_search_are_a_note(ns):
     for least in (0.0, 1.0):
-        (case,) = gradcli.check(warming_up(ns, passes, least=least), order=1).cases
+        (case,) = gradcli.check(warming_up(ns, 2, least=least), order=1).cases
         assert case.verdict is Verdict.PASSED
         noted = [note for note in case.notes if note.startswith("in the search for inputs, the first call of backward")]
         assert len(noted) == (least == 0.0)
+
+
+def test_passes_that_outlast_the_search_fail(ns):
+    for least, verdict in ((0.0, Verdict.FAILED), (1.0, Verdict.PASSED)):
+        (case,) = gradcli.check(warming_up(ns, 7, least=least), order=1, shrink=False).cases
+        assert case.verdict is verdict
 
 
 def test_random_numbers_say_nothing_of_the_first_pass(ns):
