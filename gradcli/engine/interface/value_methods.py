@@ -125,7 +125,8 @@ def _copied(input: Tensor, src: Tensor) -> Tensor:
         ) from None
     if array.dtype.kind == "c" and input._data.dtype.kind != "c":
         array = array.real
-    return record(CopyBackwards, array.astype(input._data.dtype), (input, src))
+    followed = (input, src) if input._data.dtype.kind in "fc" else ()
+    return record(CopyBackwards, array.astype(input._data.dtype), followed)
 
 
 def _drawn(input: Tensor, values: Array) -> Tensor:
@@ -184,6 +185,21 @@ def scalar(input: Tensor) -> Any:
     if input._data.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     return input._data.item()
+
+
+def real_scalar(input: Tensor, kind: type) -> Any:
+    """Return the only element as a `float` or an `int`.
+
+    Raises:
+        RuntimeError: it has an imaginary part.
+    """
+    value = scalar(input)
+    if isinstance(value, complex):
+        if value.imag:
+            name = "double" if kind is float else "int64_t"
+            raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+        value = value.real
+    return kind(value)
 
 
 def tolist(input: Tensor) -> Any:

@@ -137,6 +137,8 @@ class PowBackward1(Node):
             by_x = (g * conj(y * x ** (y - 1))).masked_fill(y == 0, 0)
         if self._needs(1):
             dead = (x == 0) & (y >= 0) if y._data.dtype.kind != "c" else x == 0
+            # A negative number has a logarithm where the power is complex.
+            x = x.to(result.dtype) if result._data.dtype.kind == "c" else x
             by_y = (g * conj(result * x.masked_fill(dead, 1).log())).masked_fill(dead, 0)
         return by_x, by_y
 
@@ -150,7 +152,8 @@ class PowBackward2(Node):
     def _vjp(self, g: Tensor) -> Any:
         y, result = self._unpack()
         if self.base != 0:
-            return g * conj(result * np.log(self.base).item())
+            base = complex(self.base) if result._data.dtype.kind == "c" else self.base
+            return g * conj(result * np.log(base).item())
         return (g * (result * -np.inf)).masked_fill(from_array(y._data.real >= 0), 0)
 
 

@@ -12,7 +12,7 @@ from gradcli.engine.dtypes import complex128, float64
 from gradcli.engine.graph import Undifferentiable
 from gradcli.engine.ops.comparison import where
 from gradcli.engine.ops.linalg import matmul
-from gradcli.engine.ops.operands import Operand, axis, numpy_names, operand, require_one_dtype
+from gradcli.engine.ops.operands import Operand, axis, numpy_names, operand, refuse_kinds, require_one_dtype
 from gradcli.engine.ops.reduction import ValuesIndices, amax, amin, named_result
 from gradcli.engine.ops.shape import movedim
 from gradcli.engine.ops.statistics import norm, std, var
@@ -214,11 +214,13 @@ def _running(kind: type[ValuesIndices], input: Tensor, dim: int, sign: int) -> V
 
 def cummax(input: Tensor, dim: int) -> ValuesIndices:
     """Return (values, indices) of the running maximum along an axis; of equal elements the last one counts."""
+    refuse_kinds("cummax", input._data, "c")
     return _running(CUMMAX, input, dim, 1)
 
 
 def cummin(input: Tensor, dim: int) -> ValuesIndices:
     """Return (values, indices) of the running minimum along an axis; of equal elements the last one counts."""
+    refuse_kinds("cummin", input._data, "c")
     return _running(CUMMIN, input, dim, -1)
 
 
@@ -239,6 +241,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
     Raises:
         RuntimeError: k is below 1 or above the length of the axis.
     """
+    refuse_kinds("kthvalue", input._data, "c")
     spot = axis(dim, input._data.ndim)
     if not 1 <= k <= (input._data.shape[spot] if input._data.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {spot}")
@@ -267,8 +270,10 @@ def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = Fals
         keepdim: keep the axis, with length 1.
 
     Raises:
-        RuntimeError: q is not between 0 and 1.
+        RuntimeError: q is not between 0 and 1, or the input holds no real numbers.
     """
+    if input._data.dtype.kind != "f":
+        raise RuntimeError("quantile() input tensor must be either float or double dtype")
     wanted = np.asarray(q._data if isinstance(q, Tensor) else q, dtype=input._data.dtype)
     if not bool(((wanted >= 0) & (wanted <= 1)).all()):
         raise RuntimeError(f"quantile() q values must be in the range [0, 1] but got {q}")

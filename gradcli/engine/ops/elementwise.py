@@ -71,6 +71,13 @@ def _rule(name: str, slope: Callable[[Any], Any], *, of_result: bool = False, on
     return type(name, (_OfResult if of_result else _OfInput,), attributes)
 
 
+def _at_acosh(x: Any) -> Any:
+    """Return 1 / sqrt(x^2 - 1), on the branch of acosh where x is complex."""
+    if generic.values(x).dtype.kind == "c":
+        return generic.rsqrt(x - 1) * generic.rsqrt(x + 1)
+    return generic.rsqrt(x * x - 1)
+
+
 ExpBackward0 = _rule("ExpBackward0", lambda y: y, of_result=True)
 Exp2Backward0 = _rule("Exp2Backward0", lambda y: y * math.log(2), of_result=True)
 Expm1Backward0 = _rule("Expm1Backward0", lambda y: y + 1, of_result=True)
@@ -90,7 +97,7 @@ SinhBackward0 = _rule("SinhBackward0", generic.cosh)
 CoshBackward0 = _rule("CoshBackward0", generic.sinh)
 TanhBackward0 = _rule("TanhBackward0", lambda y: 1 - y * y, of_result=True)
 AsinhBackward0 = _rule("AsinhBackward0", lambda x: generic.rsqrt(x * x + 1))
-AcoshBackward0 = _rule("AcoshBackward0", lambda x: generic.rsqrt(x * x - 1))
+AcoshBackward0 = _rule("AcoshBackward0", _at_acosh)
 AtanhBackward0 = _rule("AtanhBackward0", lambda x: generic.reciprocal(1 - x * x))
 SigmoidBackward0 = _rule("SigmoidBackward0", lambda y: y * (1 - y), of_result=True)
 ErfBackward0 = _rule("ErfBackward0", lambda x: generic.exp(-x * x) * (2 / math.sqrt(math.pi)))

@@ -169,6 +169,8 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:  # noqa: ARG001
     """Return the indices that sort an axis (int64); always stable, NaN counts as the largest."""
+    if input._data.dtype.kind == "c":
+        raise RuntimeError("Sort does not support complex dtypes on CPU")
     if not input._data.ndim:
         return from_array(np.zeros((), dtype=np.int64))
     spot = axis(dim, input._data.ndim)
@@ -198,6 +200,8 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     spot = axis(dim, input._data.ndim)
     if not 0 <= k <= (input._data.shape[spot] if input._data.ndim else 1):
         raise RuntimeError("selected index k out of range")
+    if input._data.dtype.kind == "c":
+        raise RuntimeError("topk does not support complex dtypes on CPU")
     order = argsort(input, spot, descending=largest)
     return _picked(TopkBackward0, TOPK, input, narrow(order, spot, 0, k), spot)
 

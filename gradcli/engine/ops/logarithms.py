@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.operands import Operand, applied, floating, operand, pair
+from gradcli.engine.ops.operands import Operand, applied, floating, operand, pair, refuse_kinds
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -73,6 +73,7 @@ class SpecialEntrBackward0(Node):
 @np.errstate(all="ignore")
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """Return log(x / (1 - x)), with x clamped to [eps, 1 - eps] first if eps is given."""
+    refuse_kinds("logit", input._data, "c")
     x = floating(input._data)
     inside = x if eps is None else np.clip(x, eps, 1 - eps)
     array = np.asarray(np.log(inside) - np.log1p(-inside), dtype=x.dtype)

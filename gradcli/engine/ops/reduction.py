@@ -288,6 +288,7 @@ def _require_some(name: str, x: Array) -> None:
 @numpy_names
 def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return the maximum over some axes, or over all; equal maxima share the gradient."""
+    refuse_kinds("amax", input._data, "c")
     if dim is None:
         _require_some("amax", input._data)
     dims = axes(dim, input._data.ndim)
@@ -299,6 +300,7 @@ def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 @numpy_names
 def amin(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return the minimum over some axes, or over all; equal minima share the gradient."""
+    refuse_kinds("amin", input._data, "c")
     if dim is None:
         _require_some("amin", input._data)
     dims = axes(dim, input._data.ndim)

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.engine.graph import Node, Undifferentiable
 from gradcli.engine.ops.indexing import gather
-from gradcli.engine.ops.operands import axis
+from gradcli.engine.ops.operands import axis, refuse_kinds
 from gradcli.engine.ops.reduction import ValuesIndices, named_result
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
@@ -54,6 +54,7 @@ def unique(
         dim: the axis whose slices are compared.
     """
     del sorted
+    refuse_kinds("unique", input._data, "c")
     values, inverse, counts = np.unique(input._data, return_inverse=True, return_counts=True, axis=dim)
     inverse = inverse.reshape(input._data.shape if dim is None else -1)
     result = [record(Unique2Backward0 if dim is None else UniqueDimBackward0, values, (input,))]
@@ -74,6 +75,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, right: bool = False, si
     Raises:
         RuntimeError: the sequence has several axes, and its leading axes are not those of the values.
     """
+    refuse_kinds("searchsorted", sorted_sequence._data, "c")
     values = input._data if isinstance(input, Tensor) else np.asarray(input)
     rows = sorted_sequence._data
     after = "right" if side == "right" or (side is None and right) else "left"
@@ -160,6 +162,7 @@ def _picked(kind: type[ValuesIndices], input: Tensor, places: Any, spot: int, ke
 
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     """Return (values, indices) of the most frequent element along an axis: the smallest of several, its last index."""
+    refuse_kinds("mode", input._data, "c")
     if not input._data.ndim:
         return MODE(input.clone(), from_array(np.zeros((), dtype=np.int64)))
 
@@ -175,6 +178,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
 
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """Return the histogram over equal bins from min to max, or over the range of the elements if min = max."""
+    refuse_kinds("histc", input._data, "c")
     low, high = (float(input._data.min()), float(input._data.max())) if min == max else (min, max)
     counts, _ = np.histogram(input._data, bins, (low, high))
     return from_array(counts.astype(input._data.dtype))
