@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import warnings
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import FREED, Edge, Node, Saved, number_node
 from gradcli.engine.in_place import FROM_A_FUNCTION, ONE_OF_SEVERAL, bump, check_may_change, rebase, watch_base
 from gradcli.engine.module_name import PRINTED_MODULE
-from gradcli.engine.recording import SavedOutput, edge_of, save, tracked
+from gradcli.engine.recording import edge_of, save, tracked
 from gradcli.engine.tensor import Tensor, from_array
 
 LEGACY = (
@@ -33,8 +32,11 @@ NOT_RETURNED = (
     "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
     "inplace must all be outputs of the Function."
 )
+NO_TRANSFORM = (
+    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
+    "the setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+)
 DIRTY_LEAF = "a leaf Variable that requires grad has been used in an in-place operation."
-TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
 
 
 class FunctionCtx:
@@ -217,6 +219,8 @@ class Function(metaclass=FunctionMeta):
         """
         ctx = cls._backward_cls()
         with_context = cls.setup_context is Function.setup_context
+        if with_context and STATE.transforms:
+            raise RuntimeError(NO_TRANSFORM)
         inputs = _positional(cls.forward, args, kwargs, with_context)
         ctx.needs_input_grad = tuple([isinstance(value, Tensor) and value.requires_grad for value in inputs])
         recorded = tracked(*inputs)
@@ -311,7 +315,7 @@ def _wrap(ctx: BackwardCFunction, inputs: tuple[Any, ...], output: Any, recorded
             [_saved_entry(position, value, raw, wrapped) for position, value in enumerate(ctx._to_save or ())]
         )
         kept = [_returned(value, raw, wrapped) for value in ctx.saved_for_forward]
-        ctx.saved_for_forward = tuple([v if number is None else SavedOutput(v, number) for v, number in kept])
+        ctx.saved_for_forward = tuple([save(v, number, hooked=False) for v, number in kept])
     ctx._to_save = None
     ctx._dirty = ctx._not_differentiable = ()
     return tuple(wrapped) if several else wrapped[0]
@@ -356,45 +360,3 @@ def _returned(value: Any, raw: list[Any], wrapped: list[Any]) -> tuple[Any, int 
         if value is before and value is not None:
             return after, number if after._grad_fn is not None and after._output_nr == number else None
     return value, None
-
-
-class _DelayedError(Node):
-    """The node at which a second derivative would go on: it raises."""
-
-    message: str
-
-    def _run(self, cotangents: list[Any]) -> tuple[Any, ...]:
-        del cotangents
-        raise RuntimeError(self.message)
-
-
-def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a `backward` that is not itself differentiable: a second derivative raises instead of being wrong."""
-
-    @functools.wraps(backward)
-    def wrapper(ctx: Any, *cotangents: Any) -> Any:
-        enabled, STATE.enabled = STATE.enabled, False
-        try:
-            returned = backward(ctx, *cotangents)
-        finally:
-            STATE.enabled = enabled
-        if not tracked(*cotangents):
-            return returned
-        several = isinstance(returned, tuple)
-        results = [
-            entry.detach() if isinstance(entry, Tensor) else entry for entry in (returned if several else (returned,))
-        ]
-        node = _DelayedError()
-        node.message = TWICE
-        # Leaves of its own: who asks for nothing but inputs and cotangents gets None, as from PyTorch.
-        node._edges = tuple([e.detach().requires_grad_()._edge() for e in results if isinstance(e, Tensor)])
-        node._outputs = tuple((entry._data.shape, entry._data.dtype) for entry in results if isinstance(entry, Tensor))
-        number_node(node)
-        number = 0
-        for entry in results:
-            if isinstance(entry, Tensor):
-                entry._grad_fn, entry._output_nr = node, number
-                number += 1
-        return tuple(results) if several else results[0]
-
-    return wrapper

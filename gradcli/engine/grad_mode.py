@@ -24,6 +24,7 @@ class _State(threading.local):
     saved_hooks: tuple[SavedHooks, ...] = ()
     why_no_saved_hooks: str | None = None
     why_no_random: str | None = None
+    transforms: int = 0  # how many functions of `func` are calling what they were given
     walk: Any = None  # the backward pass that is running, if any
 
 

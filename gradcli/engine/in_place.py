@@ -145,6 +145,8 @@ def check_may_change(target: Tensor) -> None:
     if target._base is not None:
         if target._created_without_grad:
             raise RuntimeError(UNTRACKED_VIEW_WRITTEN)
+        if target._requires_grad and target.grad_fn is None:
+            raise RuntimeError(LEAF_VIEW_WRITTEN)
         if target._base.is_leaf and target._base.requires_grad:
             raise RuntimeError(LEAF_VIEW_WRITTEN)
     elif target._requires_grad and target._grad_fn is None:

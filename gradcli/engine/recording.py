@@ -175,11 +175,11 @@ class SavedTensor:
 Node._kept = SavedTensor
 
 
-def save(value: Any, output_number: int | None = None) -> Any:
+def save(value: Any, output_number: int | None = None, *, hooked: bool = True) -> Any:
     """Return the entry that keeps a tensor for a node; anything else is kept as it is."""
     if not isinstance(value, Tensor):
         return value
-    if STATE.saved_hooks:
+    if STATE.saved_hooks and hooked:
         return SavedPacked(value, output_number, STATE.saved_hooks[-1])
     if output_number is not None:
         return SavedOutput(value, output_number)
@@ -333,7 +333,8 @@ def record_view(
         replay: the same view as a function of a tensor, used again when the source is changed in place.
     """
     result = record(kind, array, (source,), **constants)
-    base, outer = source._base, source._replay
+    # A view that is itself a leaf stands at the beginning of its views: what it is a view of is not tracked.
+    base, outer = (None, None) if source._requires_grad else (source._base, source._replay)
     counter = source._counter
     if counter is None:
         counter = source._shared_counter()

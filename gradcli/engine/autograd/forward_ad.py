@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.engine.autograd.levels import finish
+from gradcli.engine.autograd.levels import finish, settled
 from gradcli.engine.backward.api import grad
 from gradcli.engine.backward.cotangents import fit
 from gradcli.engine.function import BackwardCFunction
@@ -97,6 +97,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     node, number = dual._edge()
     assert node is not None  # noqa: S101  (it has just been tracked)
     _LEVELS.tangents[node, number] = tangent
+    finish([dual])
     return dual
 
 
@@ -139,7 +140,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor, None)
     if not tensor.requires_grad:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(tensor.detach(), carried(tensor, tangents))
+    return UnpackedDualTensor(settled(tensor, []), settled(carried(tensor, tangents), []))
 
 
 def carried(tensor: Tensor, tangents: Tangents) -> Tensor | None:

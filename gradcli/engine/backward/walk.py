@@ -312,7 +312,10 @@ def _run_on_arrays(node: Node, cotangent: Any) -> tuple[Any, ...]:
     if cotangent is None:
         return (None,) * len(node._edges)
     given = cotangent if isinstance(cotangent, Tensor) else None
-    returned = node._vjp(cotangent if given is None else given._data)
+    try:
+        returned = node._vjp(cotangent if given is None else given._data)
+    except ValueError as error:  # NumPy's, of arrays that do not fit, as an unpack hook may give them
+        raise RuntimeError(str(error)) from error
     results = returned if type(returned) is tuple else (returned,)
     return results if given is None else tuple([_tied(result, given) for result in results])
 

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gradcli.engine.autograd.levels import point
+from gradcli.engine.grad_mode import STATE
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.utils.trees import leaves, mapped
 
 Argnums = int | tuple[int, ...]
+
+
+def called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
+    """Call what a function of functions was given."""
+    STATE.transforms += 1
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        STATE.transforms -= 1
 
 
 def _place(number: Any, count: int) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.creation import get_rng_state, set_rng_state
+from gradcli.engine.func.arguments import called
 from gradcli.engine.grad_mode import STATE, enable_grad, no_grad
 from gradcli.engine.ops.joining import stack
 from gradcli.engine.tensor import Tensor
@@ -63,7 +64,7 @@ def vmap(
                 given = [
                     value if dim is None else _at(value, dim, index) for value, dim in zip(values, dims, strict=True)
                 ]
-                results.append(func(*rebuilt(args, given), **kwargs))
+                results.append(called(func, rebuilt(args, given), kwargs))
         return _put_together(results, out_dims, name, size)
 
     return run

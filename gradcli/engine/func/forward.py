@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.engine.autograd.forward_ad import Tangents, carried, require_fitting, require_numbers
 from gradcli.engine.autograd.levels import point, settled, tensors
 from gradcli.engine.creation import zeros_like
-from gradcli.engine.func.arguments import Argnums, output_tensors, places, require_real, without_aux
+from gradcli.engine.func.arguments import Argnums, called, output_tensors, places, require_real, without_aux
 from gradcli.engine.grad_mode import enable_grad
 from gradcli.engine.ops.joining import stack
 from gradcli.engine.tensor import Tensor, from_array
@@ -44,7 +44,7 @@ class _Called:
     ) -> None:
         with enable_grad():
             full = tuple(mapped(_point, value) if place in numbers else value for place, value in enumerate(args))
-            self.output, aux = without_aux(func(*full), has_aux, _JVP)
+            self.output, aux = without_aux(called(func, full), has_aux, _JVP)
         self.points = tensors(tuple(full[number] for number in numbers))
         self.outputs = output_tensors(self.output, _JVP)
         self.value = settled(self.output, self.points)

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.engine.autograd.levels import point, settled, tensors
 from gradcli.engine.backward.api import grad as _grad
 from gradcli.engine.creation import zeros_like
-from gradcli.engine.func.arguments import Argnums, output_tensors, require_real, with_points, without_aux
+from gradcli.engine.func.arguments import Argnums, called, output_tensors, require_real, with_points, without_aux
 from gradcli.engine.func.forward import jacfwd
 from gradcli.engine.grad_mode import STATE, enable_grad
 from gradcli.engine.ops.joining import stack
@@ -50,7 +50,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
     def run(*args: Any, **kwargs: Any) -> Any:
         with enable_grad():
             full, chosen = with_points(args, argnums)
-            output, aux = without_aux(func(*full, **kwargs), has_aux, _GRAD)
+            output, aux = without_aux(called(func, full, kwargs), has_aux, _GRAD)
             if not isinstance(output, Tensor):
                 raise RuntimeError(f"{_GRAD}: Expected f(*args) to return a Tensor, got {type(output)}")
             if output._data.ndim:
@@ -81,7 +81,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Return `func(*primals)`, and a function from cotangents of the outputs to a tuple of those of the primals."""
     with enable_grad():
         points = mapped(point, primals)
-        output, aux = without_aux(func(*points), has_aux, _VJP)
+        output, aux = without_aux(called(func, points), has_aux, _VJP)
     outputs, own = _differentiable(output), tensors(points)
 
     def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
@@ -130,7 +130,7 @@ def jacrev(
         require_real("jacrev", args, "inputs")
         with enable_grad():
             full, chosen = with_points(args, argnums)
-            output, aux = without_aux(func(*full), has_aux, _VJP)
+            output, aux = without_aux(called(func, full), has_aux, _VJP)
         outputs, points = _differentiable(output), tensors(chosen)
         require_real("jacrev", outputs, "outputs")
         blocks = rebuilt(output, [rebuilt(chosen, _rows(entry, points)) for entry in outputs])

@@ -150,7 +150,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Return windows of `size` elements along an axis, `step` apart: [..., windows, ..., size].
 
-    Unlike PyTorch's, the result cannot be written to: windows overlap in memory.
+    Unlike PyTorch's, windows that overlap in memory cannot be written to.
 
     Raises:
         RuntimeError: a window is larger than the axis, or the step is not positive.
@@ -163,6 +163,14 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
         raise RuntimeError(f"step is {step} but must be > 0")
     if not input._data.ndim:
         return unfold(input.reshape(1), 0, size, step).reshape(size)
-    windows = np.lib.stride_tricks.sliding_window_view(input._data, size, axis=spot)
-    array = windows[(slice(None),) * spot + (slice(None, None, step),)]
-    return record(UnfoldBackward0, array, (input,), shape=input._data.shape, dim=spot, size=size, step=step)
+    shape, strides = list(input._data.shape), list(input._data.strides)
+    shape[spot : spot + 1] = [(length - size) // step + 1]
+    strides[spot] *= step
+    lines = np.lib.stride_tricks.as_strided(
+        input._data,
+        (*shape, size),
+        (*strides, input._data.strides[spot]),
+        writeable=bool(input._data.flags.writeable) and size <= step,
+    )
+    options: dict[str, Any] = {"shape": input._data.shape, "dim": spot, "size": size, "step": step}
+    return record_view(UnfoldBackward0, lines, input, lambda root: unfold(root, spot, size, step), **options)
