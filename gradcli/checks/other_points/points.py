@@ -84,7 +84,7 @@ _SENTENCES = {
         "Every entry becomes about 0.001 or -0.001, or, in a bounded domain, lies that close to one of its bounds."
     ),
     Change.BETWEEN: "Every entry becomes a number between two constants of the source.",
-    Change.ASCENDING: "The entries are put in ascending order, so that every row and every column ascends.",
+    Change.ASCENDING: "The entries are put in ascending order, so every row and every column ascends.",
     Change.DESCENDING: "The entries are put in descending order.",
 }
 
