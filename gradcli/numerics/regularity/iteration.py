@@ -189,8 +189,9 @@ def _bend(site: Site, direction: Vector, stop: tuple[float, Vector] | None) -> V
     place, jump = stop
     step = np.copysign(LONG_STEPS[0], place)
     with suppress(Exception):  # outside the domain
-        # Over a much shorter step the change of slope is the same at a kink, but not where a pole is close by.
-        bend = np.minimum(*(_change_of_slope(site, direction, place, part * step) for part in (1.0, LONG_STEPS[0])))
+        # Over a much shorter step the change of slope is the same at a kink, but not where the slope changes quickly.
+        parts = (LONG_STEPS[0], LONG_STEPS[0] ** 2)
+        bend = np.minimum(*(_change_of_slope(site, direction, place, part * step) for part in parts))
         # Other jumps of this height nearby would change a slope over LONG_STEPS[0] by at most height / LONG_STEPS[0].
         if EXPLAINED * jump.max() < LONG_STEPS[0] * bend.max():
             return np.asarray(bend)
