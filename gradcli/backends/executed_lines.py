@@ -7,13 +7,14 @@ import gc
 import sys
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 from gradcli.backends.attribution import is_users_file
+from gradcli.cases import Argument
 from gradcli.numerics.maps.vector_map import Effort
 
 _is_users_file = functools.cache(is_users_file)
@@ -81,6 +82,8 @@ class LineCounts:
 
     runs: Counter[Line] = field(default_factory=Counter)
     calls: int = 0
+    compiled: Mapping[str, int] = field(default_factory=dict)
+    """The trips through loops of the framework's, which run no line of Python each time."""
 
     def loops_alike(self, other: "LineCounts") -> bool:
         """Whether each function that ran in both calls ran its most frequent line equally often.
@@ -101,17 +104,19 @@ class LineCounts:
         same = ((c, n) for c, n in self._loops().items() if n not in left_out)
         return max((n for c, n in same if all(other.get(c) == n for other in others)), default=0)
 
-    def _loops(self) -> dict[tuple[CodeType, int | None], int]:
+    def _loops(self) -> dict[object, int]:
         """How often each function, or comprehension, went over the line that it went over most, in each of the calls.
 
         A comprehension is told from its function: from Python 3.12 its code is part of the function's.
         """
         comprehensions = {code: _comprehensions(code) for code in {code for code, _ in self.runs}}
-        longest: dict[tuple[CodeType, int | None], int] = {}
+        longest: dict[object, int] = {}
         for (code, line), times in self.runs.items():
             part = code, comprehensions[code].get(line)
             longest[part] = max(times, longest.get(part, 0))
-        return {part: times // max(self.calls, 1) for part, times in longest.items()}
+        loops = {part: times // max(self.calls, 1) for part, times in longest.items()}
+        loops.update(self.compiled)
+        return loops
 
 
 class Counted(ABC):
@@ -133,6 +138,10 @@ class Counted(ABC):
         with _tracing(line, _is_users_file):
             self.call()
         return seen
+
+    def loops_at(self, arguments: Sequence[Argument]) -> Mapping[str, int]:  # noqa: ARG002 - for those that override it
+        """The trips through loops of the framework's that a call at these arguments runs. Raises UserCodeError."""
+        return {}
 
 
 @contextlib.contextmanager

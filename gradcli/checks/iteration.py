@@ -80,7 +80,7 @@ def _lines(subject: Subject, arguments: Sequence[Argument]) -> LineCounts | None
             subject.call_at(tuple(arguments))
         except UserCodeError:
             return None
-    return seen
+    return replace(seen, compiled=subject.loops_at(arguments))
 
 
 def _sizes(subject: Subject) -> frozenset[int]:

@@ -92,8 +92,8 @@ class Transforms(Trees):
         """The random keys that these numbers are, two for each."""
 
     @abstractmethod
-    def has_loops(self, function: Callable[..., Any], *tensors: Any) -> bool:
-        """Whether a function runs loops or branches of the framework's, which it compiles; false if it cannot say."""
+    def loops_of(self, function: Callable[..., Any], *tensors: Any) -> list[int]:
+        """The numbers of trips through the compiled loops of `function`, 0 where data decide; 0 for a branch too."""
 
     @abstractmethod
     def trips_of(self, function: Callable[..., Any], *tensors: Any) -> Callable[..., Any] | None:
@@ -234,6 +234,15 @@ class TransformedSubject(ArraySubject):
         other.counters = self.counters
         return other
 
+    def loops_at(self, arguments: Sequence[Argument]) -> dict[str, int]:
+        """The trips through each loop of a fixed length, and through all others together."""
+        other = self.rebind(arguments)
+        program = other._program(other._caller, 1)
+        with other.running():
+            trips = program.trips(other._tensors([arguments[i].value for i in other.active]))
+        found = {f"loop {number}": length for number, length in enumerate(other._loops)} | {"other loops": trips or 0}
+        return {name: times for name, times in found.items() if times}
+
     @cached_property
     def _body(self) -> ArrayCaller | None:
         if self._rule is None or not self.active or not self._is_wide:
@@ -288,17 +297,17 @@ class TransformedSubject(ArraySubject):
             if known is None:
                 plain = caller.on(self.active, self.output_numbers, self.values())
                 function = of_order(self._transforms, order, plain, len(self.active), len(self.output_numbers))
-                known = Program(self._transforms, function, compiled=self._has_loops or not self._is_wide)
+                known = Program(self._transforms, function, compiled=bool(self._loops) or not self._is_wide)
             else:
                 known.confirm_again()
             self._programs[own] = self._known_programs[key] = known
         return self._programs[own]
 
     @cached_property
-    def _has_loops(self) -> bool:
+    def _loops(self) -> list[int]:
         plain = self._caller.on(self.active, self.output_numbers, self.values())
         with self.running():
-            return self._transforms.has_loops(plain, *self._tensors([self.arguments[i].value for i in self.active]))
+            return self._transforms.loops_of(plain, *self._tensors([self.arguments[i].value for i in self.active]))
 
     def _pulling(self, values: dict[int, NDArray[Any]]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
         function = self._caller.on(self.active, self.output_numbers, values)

@@ -38,7 +38,7 @@ from gradcli.backends.jax.rules import (
     saving_of,
 )
 from gradcli.backends.jax.shared_loops import loops_compiled_once
-from gradcli.backends.jax.steps import has_loops, roundoff_inside
+from gradcli.backends.jax.steps import loops_of, roundoff_inside
 from gradcli.backends.jax.tracing import vjp_trace
 from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.pairs import Pair
@@ -207,9 +207,9 @@ class JaxTransforms(Transforms):
         """Made outside of any trace."""
         return keys_from(array, typed=typed)
 
-    def has_loops(self, function: Callable[..., Any], *tensors: Any) -> bool:
+    def loops_of(self, function: Callable[..., Any], *tensors: Any) -> list[int]:
         """From the function's jaxpr."""
-        return has_loops(function, *tensors)
+        return loops_of(function, *tensors)
 
     def trips_of(self, function: Callable[..., Any], *tensors: Any) -> Callable[..., Any] | None:
         """From the function's jaxpr, compiled with a counter."""

@@ -8,12 +8,16 @@ _LOOPS = frozenset({"while", "scan", "cond"})
 """What JAX compiles when it is called outside of a compiled function, for every function object that it is given."""
 
 
-def has_loops(function: Callable[..., Any], *tensors: Any) -> bool:
-    """Whether a function runs loops or branches of JAX's; false for one that cannot be traced."""
+def loops_of(function: Callable[..., Any], *tensors: Any) -> list[int]:
+    """The loops and branches of JAX's that a function runs: the length of each scan, which a fori_loop is too, else 0.
+
+    There are none in a function that cannot be traced.
+    """
     try:
-        return any(step.primitive.name in _LOOPS for step in _steps(function, *tensors))
+        loops = [step for step in _steps(function, *tensors) if step.primitive.name in _LOOPS]
     except Exception:  # what keeps it from being traced shows wherever it is called
-        return False
+        return []
+    return [step.params.get("length", 0) for step in loops]
 
 
 def roundoff_inside(function: Callable[..., Any], *tensors: Any) -> float:

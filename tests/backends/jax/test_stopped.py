@@ -10,6 +10,7 @@ jax = pytest.importorskip("jax", reason="the jax backend needs JAX")
 
 from gradcli.backends.jax.configuration import in_64_bits  # noqa: E402 - needs JAX, which may be absent
 from gradcli.backends.jax.iterations import trips_of  # noqa: E402 - as above
+from gradcli.backends.jax.steps import loops_of  # noqa: E402 - as above
 
 PROGRAM = """
 import jax
@@ -180,3 +181,50 @@ def test_a_compiled_gradient_that_is_wrong_in_the_last_entries_alone_is_not_take
     found = {}
     exec(SHORTENED, found)
     assert gradcli.check(found["doubled"], (np.arange(1.0, 6.0),), order=1, only=["gradient"], shrink=False).ok
+
+
+FIXED = """
+import jax
+import jax.numpy as jnp
+
+
+@jax.custom_jvp
+def largest(a):
+    s = a @ a.T + jnp.eye(a.shape[0], dtype=a.dtype)
+
+    def body(_, v):
+        w = s @ v
+        return w / jnp.linalg.norm(w)
+
+    v = jax.lax.fori_loop(0, {steps}, body, jnp.ones(a.shape[0], a.dtype))
+    return v @ s @ v
+
+
+@largest.defjvp
+def _rule(p, t):
+    (a,), (da,) = p, t
+    s = a @ a.T + jnp.eye(a.shape[0], dtype=a.dtype)
+    v = jnp.linalg.eigh(s)[1][:, -1]
+    return largest(a), {share} * (v @ da) @ (a.T @ v)
+"""
+
+
+@pytest.mark.parametrize(("share", "verdict"), [("2", Verdict.PASSED), ("1", Verdict.FAILED), ("1.98", Verdict.FAILED)])
+@pytest.mark.usefixtures("unexplained")
+def test_a_fixed_number_of_steps_that_does_not_converge_at_other_inputs_is_a_note(tmp_path, share, verdict):
+    path = tmp_path / "power.py"
+    path.write_text(FIXED.format(steps=400, share=share))
+    given = {"a": {"shape": [4, 3]}}
+    case = gradcli.check(f"{path}:largest", given, order=1, samples=1, seed=1, shrink=False).cases[0]
+    assert case.verdict is verdict, case.findings
+    if verdict is Verdict.PASSED:
+        assert any("may not have converged at these inputs" in note for note in case.notes)
+
+
+def test_loops_of_a_fixed_length_are_told_from_those_that_end_by_their_values():
+    with in_64_bits():
+        one = jax.numpy.asarray(1.0)
+        assert loops_of(lambda x: jax.lax.fori_loop(0, 7, lambda _, y: y * x, x), one) == [7]
+        assert 0 in loops_of(nested, one)
+        assert max(loops_of(nested, one)) == 0
+        assert loops_of(jax.numpy.sin, one) == []
