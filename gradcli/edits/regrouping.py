@@ -120,6 +120,16 @@ def with_signs(node: ast.expr) -> Iterator[Candidate]:
             yield Candidate(1.1, (Change(node, ast.List(elts=others, ctx=ast.Load())),))
 
 
+def with_opposite_signs(node: ast.expr) -> Iterator[Candidate]:
+    """A list, such as coordinates, with + for - and - for + in all its sums, as in a rotation the other way."""
+    if isinstance(node, ast.List | ast.Tuple) and isinstance(node.ctx, ast.Load):
+        sums = [n for n in node.elts if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add | ast.Sub)]
+        if len(sums) > 1:
+            turned = {n: ast.Sub() if isinstance(n.op, ast.Add) else ast.Add() for n in sums}
+            elts = [ast.BinOp(left=n.left, op=turned[n], right=n.right) if n in turned else n for n in node.elts]
+            yield Candidate(1.1 * len(sums), (Change(node, type(node)(elts=elts, ctx=ast.Load())),))
+
+
 def inverted(node: ast.expr) -> Iterator[Candidate]:
     """The entries that a mask leaves out."""
     if isinstance(node, ast.Name) or _is(node, ast.BitAnd, ast.BitOr, ast.BitXor):

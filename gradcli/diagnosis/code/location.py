@@ -43,7 +43,9 @@ def locate(finding: Finding, subject: Subject, wrong: Sequence[str] = ()) -> Sus
     function = _function_of(finding, subject)
     source = function_tree(function)
     if source is None:
-        return _defined(function) if finding.input is not None and subject.info.rules else None
+        is_lambda = getattr(function, "__name__", "") == "<lambda>"
+        shown = finding.input is not None and (subject.info.rules or is_lambda)
+        return _defined(function) if shown else None
     if finding.kind in _WRITES or finding.kind is FindingKind.SECOND_BACKWARD_FAILS:
         seen = watched_write(subject, finding.kind, function)
         line = _first_write(source) if seen is None else seen - source.first_line + 1

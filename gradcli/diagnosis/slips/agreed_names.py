@@ -7,14 +7,16 @@ from gradcli.edits.draft import Draft
 
 
 def is_agreed(slip: Slip, draft: Draft) -> bool:
-    """Whether a slip takes a name out of what is saved that backward reads it by, for one that backward has not.
+    """Whether a slip changes a saved value that backward reads by the name that forward has for it.
 
-    As in `cache = z` of forward and `z = cache` of backward. If backward has both names, they may have been exchanged.
+    As in `cache = z` of forward and `z = cache` of backward. If backward has another name that is saved in its place,
+    the two may have been exchanged.
     """
-    if not (isinstance(slip.old, ast.Name) and isinstance(slip.new, ast.Name)) or slip.more:
+    if not isinstance(slip.old, ast.Name) or slip.more:
         return False
     read = _names_read(draft.backward.node)
-    return slip.old.id in read and slip.new.id not in read
+    other = slip.new.id if isinstance(slip.new, ast.Name) else None
+    return slip.old.id in read and other not in read
 
 
 def _names_read(backward: ast.FunctionDef | ast.Lambda) -> set[str]:

@@ -121,6 +121,7 @@ class _Shortest:
     def __init__(self, place: Place, most: int) -> None:
         self._place, self._most = place, most
         self._found: list[_Hit] = []
+        self._own = ast.unparse(place.node)
         self._replaced = sum(isinstance(n, ast.expr) for n in ast.walk(place.node)) / 3
 
     def add_both(self, rows: Rows) -> None:
@@ -140,6 +141,8 @@ class _Shortest:
                 return
             form = rows.spelled(int(number))
             near = _uncertainty(coefficient * made[number], lacking, self._place.influence.allowed)
+            if role is Role.TERM and form.text == self._own:
+                continue  # a multiple of the expression itself is a factor
             for cost, text in _spelt(float(coefficient), self._place.names, near):
                 whole = cost + self._cost(form, role) + (0.6 if coefficient < 0 else 0.0)
                 insort(self._found, _Hit(whole, role, form, float(coefficient), text), key=_rank)

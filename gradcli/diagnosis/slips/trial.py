@@ -34,7 +34,16 @@ from gradcli.edits.expressions import (
 from gradcli.edits.flow import carrying, names_in
 from gradcli.edits.idiom import Idiom, idiom_of
 from gradcli.edits.products import symmetrised, turned
-from gradcli.edits.regrouping import as_elsewhere, deconvolved, interleaved, inverted, reordered, solved, with_signs
+from gradcli.edits.regrouping import (
+    as_elsewhere,
+    deconvolved,
+    interleaved,
+    inverted,
+    reordered,
+    solved,
+    with_opposite_signs,
+    with_signs,
+)
 from gradcli.edits.renaming import renamed
 from gradcli.edits.scope import Scope, scope_of
 from gradcli.edits.statements import rearranged, sliced, summed_up, unpacked
@@ -167,6 +176,7 @@ class Trial:
                 reversed_runs(node, self._idiom),
                 reordered(node),
                 with_signs(node),
+                with_opposite_signs(node),
                 inverted(node),
                 interleaved(node),
                 deconvolved(node),

@@ -72,7 +72,7 @@ def _kind_of_expression(slip: Slip, draft: Draft, cotangents: set[str], *, in_pa
     """The name of a slip that `kind_of` could not name from the kind of expression alone."""
     if _turns_sign(slip) and (in_part or _is_in_sum(slip.old, draft)):
         return FindingKind.MISSING_TERM
-    if isinstance(slip.old, ast.List) or (_turns_sign(slip) and _is_returned_factor(slip.old, draft)):
+    if _turns_sums(slip) or (_turns_sign(slip) and _is_returned_factor(slip.old, draft)):
         return FindingKind.WRONG_SIGN
     if slip.role is Role.OTHER:
         named = _by_functions(slip) or _by_argument(slip, draft)
@@ -84,6 +84,13 @@ def _kind_of_expression(slip: Slip, draft: Draft, cotangents: set[str], *, in_pa
         return FindingKind.MISSING_TERM
     carried = carrying(draft.edited.node, cotangents) | cotangents
     return _by_place(slip, draft, carried)
+
+
+def _turns_sums(slip: Slip) -> bool:
+    """Whether a list is replaced, or a tuple of sums; one of names or numbers is put in another order."""
+    return isinstance(slip.old, ast.List) or (
+        isinstance(slip.old, ast.Tuple) and any(isinstance(n, ast.BinOp) for n in slip.old.elts)
+    )
 
 
 def _are_transposes(slip: Slip, draft: Draft) -> bool:

@@ -84,6 +84,8 @@ def test_a_slope_that_is_slightly_wrong_fails_too(name, tmp_path):
         ("z", "out", "out, = ctx.saved_tensors", False),
         ("x", "w", "w, x = ctx.saved_tensors", False),
         ("z", "out", "z = 2 * g", False),
+        ("s", "-s", "c, s = ctx.saved_tensors", True),
+        ("s", "2 * s", "sine = ctx.s", False),
         ("a < b", "a <= b", "a, b = ctx.saved_tensors", False),
     ],
 )
