@@ -129,6 +129,41 @@ def test_a_wrong_helper_is_corrected_for_all(framework, tmp_path):
     assert (tmp_path / "own.py").read_text() == HEAD[framework] + after
 
 
+SAVING = """
+
+class Base(Function):
+    @staticmethod
+    def forward(ctx, x, beta=2.0):
+        s = (beta * x).sigmoid()
+        ctx.save_for_backward(x, s)
+        ctx.beta = beta
+        return x * s
+
+    @staticmethod
+    def backward(ctx, g):
+        x, s = ctx.saved_tensors
+        return g * (s + ctx.beta * x * s * (1 - s)), None
+
+
+class Child(Base):
+    @staticmethod
+    def backward(ctx, g):
+        x, s = ctx.saved_tensors
+        return g * (s + x * s * (1 - s)), None
+"""
+
+
+def test_a_base_that_is_right_at_first_order_alone_is_not_broken_by_what_its_child_saves(framework, tmp_path):
+    done = run(tmp_path, framework, SAVING, "fix", "own.py:Child", "--write", "--force")
+    assert done.returncode == 0, done.stdout
+    written = (tmp_path / "own.py").read_text()
+    assert written.startswith(HEAD[framework] + SAVING.partition("class Child")[0])
+    again = warm.run_for_text(
+        ["check", "own.py", "--order", "1"], tmp_path, imports="torch" if framework == "torch" else None
+    )
+    assert "2 passed" in again.stdout
+
+
 def test_a_base_in_another_file_is_not_broken(framework, tmp_path):
     (tmp_path / "base.py").write_text(HEAD[framework] + BASE.format(base="x ** 3", slope="g * 3 * x ** 2"))
     text = "from base import Base\n" + CHILD.format(child="x ** 2")

@@ -206,7 +206,15 @@ def _passes(result: CheckResult | None, order: int = 1) -> bool:
 
 
 def _is_worse(after: CheckResult | None, before: CheckResult | None) -> bool:
-    """Whether a check passed before and does not now, or only at lower orders."""
-    if before is None or not _passes(before):
-        return False
-    return not _passes(after, max(before.orders, default=1))
+    """Whether a Function was right before, and is not now, or only at lower orders."""
+    return _right_to(after) < _right_to(before)
+
+
+def _right_to(result: CheckResult | None) -> int:
+    """The highest order at which a Function is right, below the lowest at which it fails; 0 where that is unknown."""
+    if result is None or result.verdict not in (Verdict.PASSED, Verdict.FAILED):
+        return 0
+    orders = max(result.orders, default=1)
+    if result.verdict is Verdict.PASSED:
+        return orders
+    return min((each.order - 1 for each in result.evidence if each.verdict is Verdict.FAILED), default=0)
