@@ -2,11 +2,13 @@
 
 import compileall
 import gc
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -56,9 +58,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _beyond_sample(group: list[pytest.Item]) -> list[pytest.Item]:
+    """All but a sample in which each value and pair of values of its parameters comes up before others are repeated."""
     mark = group[0].get_closest_marker("sampled")
     assert mark is not None
-    return sorted(group, key=lambda item: zlib.crc32(item.nodeid.encode()))[mark.args[0] :]
+    left = sorted(group, key=lambda item: zlib.crc32(item.nodeid.encode()))
+    seen: Counter[tuple[object, ...]] = Counter()
+    for _ in range(min(mark.args[0], len(left))):
+        chosen = min(left, key=lambda item: sum(seen[value] for value in _values(item)))
+        left.remove(chosen)
+        seen.update(_values(chosen))
+    return left
+
+
+def _values(item: pytest.Item) -> list[tuple[object, ...]]:
+    """The parameters with their values, alone and in pairs; values may be of any kind, so they count by identity."""
+    single = [(name, id(value)) for name, value in item.callspec.params.items()]  # type: ignore[attr-defined]
+    return [*single, *itertools.combinations(single, 2)]
 
 
 @pytest.fixture
