@@ -40,6 +40,7 @@ def checked(tmp_path, monkeypatch):
     return check
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "returned",
     [

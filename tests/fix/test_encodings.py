@@ -30,6 +30,7 @@ FILES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", FILES)
 def test_only_the_corrected_bytes_change(kind, tmp_path):
     path = tmp_path / "own.py"
@@ -52,6 +53,7 @@ DIFFS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", DIFFS)
 def test_git_applies_the_diff(kind, tmp_path):
     """It compares bytes, whatever the encoding of the file."""

@@ -76,6 +76,7 @@ def test_a_mode_that_backward_ignores(framework, tmp_path, monkeypatch):
         np.testing.assert_allclose(gradient.detach().numpy(), expected.detach().numpy(), rtol=1e-12)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_two_outputs_of_one_tensor_that_is_passed_twice(framework, tmp_path):
     """The gradients of the two arguments are added once, not twice, at both orders."""

@@ -70,6 +70,7 @@ CASES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_a_wrong_jvp_is_written_anew_and_a_right_one_stays(name, tmp_path):
     pytest.importorskip("torch")

@@ -81,7 +81,7 @@ def specimen_of(name):
     return Specimen("own", "", "engine", "Own", text, text, frozenset(), inputs=inputs)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_the_patch_is_found_and_keeps_second_derivatives(name, tmp_path):
     result, _ = patched(specimen_of(name), tmp_path)

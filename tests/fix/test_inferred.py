@@ -23,6 +23,7 @@ class Rows(Function):
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("framework", HEAD)
 @pytest.mark.parametrize("given", ["spec", "flags"])
 def test_a_number_of_rows_is_not_taken_for_the_number_of_entries(framework, given, tmp_path):
@@ -40,6 +41,7 @@ def test_a_number_of_rows_is_not_taken_for_the_number_of_entries(framework, give
         assert again.returncode == 0, again.stdout
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", HEAD)
 def test_a_number_is_still_patched_where_forward_takes_no_inferred_inputs(framework, tmp_path):
     pytest.importorskip(framework if framework == "torch" else "numpy")
@@ -50,6 +52,7 @@ def test_a_number_is_still_patched_where_forward_takes_no_inferred_inputs(framew
     assert "+        return g * 2 * x * 2" in done.stdout, done.stdout
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", HEAD)
 def test_a_wrong_number_is_replaced_instead_of_divided_away(framework, tmp_path):
     pytest.importorskip(framework if framework == "torch" else "numpy")

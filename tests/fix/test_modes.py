@@ -49,6 +49,7 @@ def test_the_words_that_the_code_compares_with_and_the_other_truth_value_are_tri
     assert [spec.value for spec in found["halved=True"]][1:] == ["sum", True]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("given", [(), ("-i", "x=3x4", "-a", "reduction='sum'")])
 def test_a_patch_of_one_mode_is_right_in_the_others(tmp_path, given):
     (tmp_path / "own.py").write_text(WRONG)

@@ -27,6 +27,7 @@ class Square(Function):
 BROKEN = BODY.replace("SLOPE", "g.new_tensor(ctx.slope)")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", HEAD)
 def test_the_mark_is_the_last_resort_and_says_what_it_means(framework, tmp_path):
     pytest.importorskip("torch")
@@ -49,6 +50,7 @@ def test_it_is_not_offered_where_the_first_order_is_wrong(tmp_path):
     assert "once_differentiable" not in done.stdout
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", HEAD)
 def test_a_gradient_that_can_be_corrected_is_corrected_and_marked(framework, tmp_path):
     pytest.importorskip("torch")
@@ -78,6 +80,7 @@ class Product(Function):
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("framework", HEAD)
 @pytest.mark.parametrize("wrong", ["-g * x * w.cos()", "g * 2 * x * w.cos()", "g * x * w.sin()"])
 def test_the_formula_of_a_marked_backward_is_corrected(framework, wrong, tmp_path):

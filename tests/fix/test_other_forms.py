@@ -103,7 +103,7 @@ CASES = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_another_form_is_named_and_patched(name, tmp_path):
     text, (right, wrong), inputs = CASES[name]

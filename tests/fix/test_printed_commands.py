@@ -62,6 +62,7 @@ TARGETS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("given", TARGETS)
 def test_the_printed_command_applies_the_patch(given, folder):
     arguments, expected = TARGETS[given]

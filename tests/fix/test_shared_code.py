@@ -76,6 +76,7 @@ def verdicts(folder, framework):
     return done.stdout
 
 
+@pytest.mark.sampled(1)
 def test_a_right_base_stays_right_as_its_child_gets_a_backward_of_its_own(framework, tmp_path):
     text = BASE.format(base="x ** 3", slope="g * 3 * x ** 2") + CHILD.format(child="x ** 2")
     done = run(tmp_path, framework, text, "fix", "own.py:Child", "--write", "--force")
@@ -86,6 +87,7 @@ def test_a_right_base_stays_right_as_its_child_gets_a_backward_of_its_own(framew
     assert "2 passed" in verdicts(tmp_path, framework)
 
 
+@pytest.mark.sampled(1)
 def test_a_base_that_is_wrong_in_the_same_way_is_corrected_for_both(framework, tmp_path):
     text = BASE.format(base="x ** 2", slope="g * x * 3") + CHILD.format(child="x * x")
     done = run(tmp_path, framework, text, "fix", "own.py:Child", "--write", "--force")
@@ -95,6 +97,7 @@ def test_a_base_that_is_wrong_in_the_same_way_is_corrected_for_both(framework, t
     assert "2 passed" in verdicts(tmp_path, framework)
 
 
+@pytest.mark.sampled(1)
 def test_a_base_with_another_mistake_is_not_edited_for_its_child(framework, tmp_path):
     text = BASE.format(base="x ** 3", slope="g * 2 * x ** 2") + CHILD.format(child="x ** 2")
     done = run(tmp_path, framework, text, "fix", "own.py:Child", "--write", "--force")
@@ -102,6 +105,7 @@ def test_a_base_with_another_mistake_is_not_edited_for_its_child(framework, tmp_
     assert (tmp_path / "own.py").read_text().startswith(HEAD[framework] + text)
 
 
+@pytest.mark.sampled(1)
 def test_a_base_is_not_corrected_at_the_cost_of_its_child(framework, tmp_path):
     text = BASE.format(base="x ** 3", slope="g * 2 * x") + CHILD.format(child="x ** 2")
     done = run(tmp_path, framework, text, "fix", "own.py:Base", "--budget", "5")
@@ -109,6 +113,7 @@ def test_a_base_is_not_corrected_at_the_cost_of_its_child(framework, tmp_path):
     assert re.search(r"Base passes, but Child, which runs the same code, then fails", done.stdout), done.stdout
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("other", ["x.sin() * 3", "x.sin() * 1.01"])
 def test_a_helper_is_copied_and_keeps_its_other_callers_right(framework, other, tmp_path):
     text = HELPER.format(slope="g * x.cos()", other=other)
@@ -121,6 +126,7 @@ def test_a_helper_is_copied_and_keeps_its_other_callers_right(framework, other, 
     assert "2 passed" in verdicts(tmp_path, framework)
 
 
+@pytest.mark.sampled(1)
 def test_a_wrong_helper_is_corrected_for_all(framework, tmp_path):
     text = HELPER.format(slope="g * x.sin()", other="x.sin()")
     done = run(tmp_path, framework, text, "fix", "own.py:Other", "--write", "--force")
@@ -153,6 +159,7 @@ class Child(Base):
 """
 
 
+@pytest.mark.sampled(1)
 def test_a_base_that_is_right_at_first_order_alone_is_not_broken_by_what_its_child_saves(framework, tmp_path):
     done = run(tmp_path, framework, SAVING, "fix", "own.py:Child", "--write", "--force")
     assert done.returncode == 0, done.stdout
@@ -164,6 +171,7 @@ def test_a_base_that_is_right_at_first_order_alone_is_not_broken_by_what_its_chi
     assert "2 passed" in again.stdout
 
 
+@pytest.mark.sampled(1)
 def test_a_base_in_another_file_is_not_broken(framework, tmp_path):
     (tmp_path / "base.py").write_text(HEAD[framework] + BASE.format(base="x ** 3", slope="g * 3 * x ** 2"))
     text = "from base import Base\n" + CHILD.format(child="x ** 2")
@@ -172,6 +180,7 @@ def test_a_base_in_another_file_is_not_broken(framework, tmp_path):
     assert "Child passes, but Base, which runs the same code, then fails" in done.stdout
 
 
+@pytest.mark.sampled(1)
 def test_the_fix_that_a_check_offers_breaks_no_other_function(framework, tmp_path):
     text = BASE.format(base="x ** 3", slope="g * 3 * x ** 2") + CHILD.format(child="x ** 2")
     done = run(tmp_path, framework, text, "check", "own.py:Child", "--format", "sarif")
@@ -181,6 +190,7 @@ def test_the_fix_that_a_check_offers_breaks_no_other_function(framework, tmp_pat
     assert "def backward" in replacement["insertedContent"]["text"]
 
 
+@pytest.mark.sampled(1)
 def test_a_check_offers_no_fix_that_breaks_another_function(framework, tmp_path):
     text = BASE.format(base="x ** 3", slope="g * 2 * x") + CHILD.format(child="x ** 2")
     done = run(tmp_path, framework, text, "check", "own.py:Base")

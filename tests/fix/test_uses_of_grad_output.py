@@ -51,6 +51,7 @@ def assert_fixed(framework, case, kind, inputs, tmp_path):
     assert line in result.patch.after
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("framework", HEADS)
 @pytest.mark.parametrize("name", ALONE)
 def test_a_part_for_the_sum_is_a_missing_reduction(name, framework, tmp_path):
@@ -67,6 +68,7 @@ def test_the_sum_itself_passes(name, framework, tmp_path):
     assert named(specimen(framework, right, inputs), tmp_path)[0].verdict is Verdict.PASSED
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("framework", HEADS)
 @pytest.mark.parametrize("name", ADDED)
 def test_what_is_added_is_said(name, framework, tmp_path):
@@ -74,6 +76,7 @@ def test_what_is_added_is_said(name, framework, tmp_path):
     assert_fixed(framework, ADDED[name], "nonlinear-backward", inputs, tmp_path)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", HEADS)
 def test_what_is_added_to_one_entry_is_said(framework, tmp_path):
     case = ("x.sin() * w", ENTRY, "adds 0.25 to entry [0, 1] of the gradient", "d[0, 1] += 0\n")
