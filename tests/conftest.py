@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from gradcli.backends.registry import backend_named
+from gradcli.diagnosis import naming
 from gradcli.runner import case
 from gradcli.runner.outcome.contained import RAISE
 from tests import warm
@@ -102,6 +103,16 @@ def unexplained(monkeypatch: pytest.MonkeyPatch) -> None:
     What is wrong is found out only after the checks have decided, and often takes longer than they do.
     """
     monkeypatch.setattr(case, "_explained", lambda spec, _subject, trail, *_: case._result(spec, trail))
+
+
+@pytest.fixture
+def uncorrected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave findings without a correction, and so without a patch, for tests that read neither.
+
+    The search for what belongs in the place of a mistake, and the proof of that, take longer than the check. Folders
+    of which no test reads a correction ask for this in their `conftest.py`.
+    """
+    monkeypatch.setattr(naming, "_with_correction", lambda finding, *_: finding)
 
 
 @pytest.fixture(params=["engine", "torch"])

@@ -64,6 +64,7 @@ PAIRS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("factor", [1, 2])
 @pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.usefixtures("unexplained")
 def test_a_derivative_of_numpy_is_called_with_the_functions_arguments_by_name(name: str, factor: int) -> None:
     function, gradient, more = PAIRS[name]
     x = np.random.default_rng(1).normal(size=(3, 4))

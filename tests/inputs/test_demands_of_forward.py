@@ -55,6 +55,7 @@ def logarithm(ns: Any, factor: float) -> type:
     return Logarithm
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("made", "given"),
     [(masked, ("normal", (3, 4))), (with_loss, ("normal", ())), (logarithm, ("positive", ()))],

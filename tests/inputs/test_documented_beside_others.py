@@ -25,6 +25,7 @@ def action_of(ns: Any, documentation: str, factor: float) -> type:
     return Action
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("factor", [1, 1.01, 0])
 @pytest.mark.parametrize("documentation", ["", "Action of the angles theta: (X, Y)", "theta: (2, X, Y), periodic"])
 def test_a_number_beside_a_documented_array(ns: Any, documentation: str, factor: float) -> None:

@@ -54,6 +54,8 @@ def root(ns: Any, factor: float) -> type:
     return Root
 
 
+@pytest.mark.sampled(1)
+@pytest.mark.usefixtures("unexplained")
 def test_a_gradient_that_is_right_for_symmetric_matrices(ns: Any) -> None:
     right = gradcli.check(root(ns, 1.0), shrink=False, order=1).cases[0]
     assert right.verdict is Verdict.PASSED

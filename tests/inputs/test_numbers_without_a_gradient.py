@@ -65,6 +65,7 @@ def checked(target: Any) -> CheckResult:
     return gradcli.check(target, shrink=False, order=1).cases[0]
 
 
+@pytest.mark.sampled(1)
 def test_a_number(ns: Any) -> None:
     right = checked(dice(ns, 1.0))
     assert right.verdict is Verdict.PASSED

@@ -31,13 +31,15 @@ class OverTime(Function):
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 @pytest.mark.parametrize(("minds", "verdict"), [(True, Verdict.PASSED), (False, Verdict.FAILED)])
+@pytest.mark.usefixtures("unexplained")
 def test_the_other_value_of_a_flag_is_tried_at_another_rank(framework, minds, verdict, tmp_path):
     if framework == "torch":
         pytest.importorskip("torch")
     file = tmp_path / "written.py"
     file.write_text(PROGRAM.format(framework=framework, minds=minds))
-    cases = gradcli.check(f"{file}:OverTime", order=1).cases
+    cases = gradcli.check(f"{file}:OverTime", order=1, shrink=False).cases
     assert verdict in {case.verdict for case in cases}, cases
     assert {case.verdict for case in cases} <= {verdict, Verdict.PASSED}

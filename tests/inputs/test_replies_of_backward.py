@@ -57,6 +57,7 @@ def test_vectors_are_found_where_backward_refuses_rows(ns: Any, factor: float) -
     assert [len(spec.shape or ()) for spec in result.inputs] == [1, 1]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", WINDOWS)
 def test_a_wrong_shape_is_shown_where_backward_runs(ns: Any, name: str) -> None:
     result = checked(moving_average(ns, WINDOWS[name]))
@@ -91,6 +92,7 @@ def gained(ns: Any, wrong: bool) -> CheckResult:
     return checked(Gained)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("wrong", [False, True])
 def test_an_optional_argument_with_which_backward_raises_is_left_out(ns: Any, wrong: bool) -> None:
     result = gained(ns, wrong)
@@ -123,6 +125,7 @@ def test_a_gradient_that_the_framework_sums_does_not_count_as_fitting_elsewhere(
     assert [len(spec.shape or ()) for spec in result.inputs] == [1, 1]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("factor", [1.0, 1.01])
 def test_what_the_framework_sums_is_checked_where_nothing_else_fits(ns: Any, factor: float) -> None:
     class Shifted(ns.autograd.Function):
@@ -195,7 +198,9 @@ def test_inputs_that_are_checked_are_not_said_to_be_left_out(ns: Any) -> None:
     assert not any("not checked" in note for note in result.notes)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("factor", [1.0, 1.01])
+@pytest.mark.usefixtures("unexplained")
 def test_vectors_are_found_of_which_one_has_to_be_longer_than_twice_the_other(ns: Any, factor: float) -> None:
     class Dilated(ns.autograd.Function):
         @staticmethod
@@ -243,7 +248,9 @@ def rotated(ns: Any, factor: float) -> Any:
     return Rotated
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
+@pytest.mark.usefixtures("unexplained")
 def test_where_backward_is_refused_at_the_first_inputs_the_search_goes_on(
     ns: Any, factor: float, verdict: Verdict
 ) -> None:

@@ -30,6 +30,7 @@ def test_what_is_declared_to_be_no_array_is_a_number(factor: float, verdict: Ver
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.PASSED), (1.001, Verdict.FAILED)])
 @pytest.mark.parametrize("by_name", [False, True], ids=["nondiff_argnums", "nondiff_argnames"])
 @pytest.mark.parametrize("mask", [[True, False, False, True], [0.5, 0.0, 2.0, 1.0], [3, 0, 1, 2]], ids=str)
+@pytest.mark.usefixtures("unexplained")
 def test_an_array_that_is_not_differentiated_stays_one_where_the_call_is_compiled(
     mask: list[Any], by_name: bool, factor: float, verdict: Verdict
 ) -> None:

@@ -36,6 +36,7 @@ WORDS = [
 ]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("words", WORDS)
 @pytest.mark.parametrize("inherits", [False, True])
 def test_a_right_gradient_passes(ns: Any, words: str, inherits: bool) -> None:
@@ -53,6 +54,7 @@ def test_a_right_gradient_passes(ns: Any, words: str, inherits: bool) -> None:
         assert [spec.shape for spec in case.inputs] == [(3, 4), (4,)]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("words", WORDS)
 @pytest.mark.parametrize("mistake", [{"factor": 1.01}, {"factor": -1}, {"drops": True}])
 def test_a_wrong_gradient_fails(ns: Any, words: str, mistake: Any) -> None:
@@ -125,6 +127,7 @@ WRITES = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
 def test_a_buffer_whose_old_values_an_output_depends_on_requires_no_gradient(
@@ -234,6 +237,7 @@ def test_what_forward_adds_to_may_be_a_number(ns: Any) -> None:
     assert case.inputs[1].kind == "value"
 
 
+@pytest.mark.sampled(1)
 def test_the_flags_offered_for_a_buffer_give_a_tensor(ns: Any) -> None:
     class Refusing(ns.autograd.Function):
         @staticmethod

@@ -120,6 +120,7 @@ def scaled_of(ns: Any, documentation: str, factor: float) -> type:
     return Scaled
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("factor", [1, 1.01, -1])
 @pytest.mark.parametrize("documentation", ["x: (n, m), tau scalar > 0", "x: (n, m)\ntau: scalar temperature, positive"])
 def test_a_gradient_for_a_positive_number(ns: Any, documentation: str, factor: float) -> None:
@@ -183,6 +184,7 @@ def test_code_that_tells_cases_apart(code: str, words: str) -> None:
     assert documented_values(["x"], "def f(x):\n    return x * x", words).domains == {"x": "open-interval(-1, 1)"}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("words", ["the root of x = a exp(x), for a in (0.05, 0.3)", "the root for 0.05 < a < 0.3"])
 @pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
 def test_a_root_that_exists_in_an_interval(ns: Any, words: str, factor: float, verdict: Verdict) -> None:

@@ -32,9 +32,11 @@ class LeastSquares(Function):
 """
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 @pytest.mark.parametrize("words", ["with m >= n", "where n < m", "a tall matrix"])
 @pytest.mark.parametrize(("right", "verdict"), [(True, Verdict.PASSED), (False, Verdict.FAILED)])
+@pytest.mark.usefixtures("unexplained")
 def test_a_tall_matrix_is_tried(framework, words, right, verdict, tmp_path):
     if framework == "torch":
         pytest.importorskip("torch")
@@ -115,16 +117,19 @@ def test_other_sizes_are_in_the_documented_order(mean_square, words, axis):
     assert case.verdict is Verdict.PASSED, case.findings
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("words", ["", ", m < n", ". If m >= n it has full rank."])
 def test_a_gradient_that_is_wrong_where_documentation_allows_fails(mean_square, words):
     assert mean_square(words).verdict is Verdict.FAILED
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("factor", [2.02, -2, 1])
 def test_a_wrong_gradient_of_a_tall_matrix_fails(mean_square, factor):
     assert mean_square(", m >= n", factor).verdict is Verdict.FAILED
 
 
+@pytest.mark.sampled(1)
 def test_the_smallest_failing_input_is_in_the_documented_order(mean_square):
     case = mean_square(", m >= n", "(2.02 if A.shape[1] > 1 else 2)")
     assert case.verdict is Verdict.FAILED

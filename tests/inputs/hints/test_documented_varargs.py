@@ -33,6 +33,7 @@ def attraction(ns: Any, words: str, factor: float = 1, *, swaps: bool = False) -
     return Pair
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     ("words", "shape", "domain"),
     [
@@ -45,6 +46,7 @@ def attraction(ns: Any, words: str, factor: float = 1, *, swaps: bool = False) -
     ("mistake", "verdict"),
     [({}, Verdict.PASSED), ({"factor": 1.01}, Verdict.FAILED), ({"swaps": True}, Verdict.FAILED)],
 )
+@pytest.mark.usefixtures("unexplained")
 def test_each_is_as_documented(
     ns: Any, words: str, shape: tuple[int, ...], domain: str, mistake: Any, verdict: Verdict
 ) -> None:

@@ -52,6 +52,7 @@ def rotation(ns: Any, *, projects: bool = True, factor: float = 1) -> type:
     return Rotate
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("mistake", "verdict"),
     [({}, Verdict.PASSED), ({"projects": False}, Verdict.FAILED), ({"factor": 1.01}, Verdict.FAILED)],

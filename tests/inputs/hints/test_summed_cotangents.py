@@ -78,6 +78,7 @@ def test_it_is_checked_with_fewer_axes_and_a_note_says_so(ns, function):
     assert any("has axes over which backward sums its gradient" in note for note in result.notes), result.notes
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_factor_left_out_there_still_fails(ns, function):
     assert checked(function(ns, 1.001)).verdict is Verdict.FAILED

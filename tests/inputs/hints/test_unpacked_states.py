@@ -30,10 +30,12 @@ def pendulum(ns: Any, documentation: str = "", friction: float = 0.1) -> type:
     return Pendulum
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("words", ["", "state: (2,)", "state (2,) holds the angle and its velocity"])
 @pytest.mark.parametrize(
     ("friction", "verdict"), [(0.1, Verdict.PASSED), (0.101, Verdict.FAILED), (0.0, Verdict.FAILED)]
 )
+@pytest.mark.usefixtures("unexplained")
 def test_the_state_of_a_function(ns: Any, words: str, friction: float, verdict: Verdict) -> None:
     (case,) = gradcli.check(pendulum(ns, words, friction), order=1, shrink=False).cases
     assert [(spec.name, spec.shape) for spec in case.inputs] == [("state", (2,))]

@@ -282,6 +282,7 @@ def worded(ns: Any, is_right: bool) -> Any:
     return Worded
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("made", [partial(swapped, late=False), partial(swapped, late=True), worded])
 def test_an_input_that_counts_only_with_another_flag_or_word_is_a_tensor_with_a_gradient(made: Any, ns: Any) -> None:
     right = gradcli.check(made(ns, is_right=True), shrink=False).cases[0]

@@ -184,6 +184,7 @@ def forgetful(ns: Any, of_x: str, *, first: bool) -> type:
     )
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize(("of_x", "passes"), [("zero", True), ("none", True), ("same", False), ("small", False)])
 def test_a_gradient_of_what_changes_no_output_is_checked(ns: Any, of_x: str, passes: bool, first: bool) -> None:

@@ -101,6 +101,7 @@ PHASES = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("factor", [1.0, 1.001])
 @pytest.mark.parametrize("name", PHASES)
 @pytest.mark.usefixtures("unexplained")
@@ -136,6 +137,7 @@ def test_they_stay_real_where_forward_is_flat_there_too(ns: Any) -> None:
     assert seen(checked(Floor)) == {"x": "float64"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("conjugate", [False, True])
 @pytest.mark.parametrize("name", ["by its conjugate", "by its parts"])
 def test_a_forward_that_conjugates_its_input_is_checked_at_complex_ones(name: str, conjugate: bool) -> None:

@@ -73,6 +73,7 @@ def prelu(ns: Any, of_weight: str) -> type:
     return PReLU
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("made", [linear, optional_linear, prelu])
 def test_a_sum_over_all_entries_fails_at_a_vector(ns: Any, made: Any) -> None:
     right = checked(made(ns, "right"))

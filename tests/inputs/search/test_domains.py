@@ -110,6 +110,7 @@ class Written:
         self.right, self.wrong = (Clamp, Nested), (Swapped, Scaled)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.usefixtures("unexplained")
 def test_a_right_clamp_passes_and_a_wrong_one_fails(ns, seed):
@@ -142,6 +143,7 @@ def test_where_forward_takes_logarithms_the_limits_are_positive(ns):
     assert domains["upper"] == ("open-interval", {"lo": 1.2, "hi": 3.0})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", [[2, 3], []], ids=["for each entry", "scalar"])
 def test_where_shapes_are_given_a_note_says_which_domains_put_them_in_order(ns, shape):
     class Limited(ns.autograd.Function):
@@ -215,6 +217,7 @@ class Losses:
         self.right, self.wrong = (Loss, WithBothGradients), (OverRows, Scaled)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.usefixtures("unexplained")
 def test_targets_of_a_softmax_are_probabilities(ns, seed):
@@ -229,6 +232,7 @@ def test_targets_of_a_softmax_are_probabilities(ns, seed):
         assert failed.verdict is Verdict.FAILED
 
 
+@pytest.mark.sampled(1)
 def test_where_a_gradient_is_wrong_for_another_reason_the_order_of_limits_is_not_blamed(ns):
     class Absolute(ns.autograd.Function):
         @staticmethod
@@ -312,7 +316,9 @@ def fixed_point(ns: Any, *, wrong: bool, largest: int = 40) -> Any:
     return FixedPoint
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("wrong", [False, True])
+@pytest.mark.usefixtures("unexplained")
 def test_an_iteration_converges_at_the_inputs_drawn(ns: Any, wrong: bool) -> None:
     target = fixed_point(ns, wrong=wrong)
     (case,) = gradcli.check(target, order=1, samples=1, shrink=False, only=["gradient"]).cases

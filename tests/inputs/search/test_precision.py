@@ -55,6 +55,7 @@ def checked(target: type, dtype: str = "float64") -> CheckResult:
 
 
 @pytest.mark.parametrize(("target", "verdict"), [(Single, Verdict.PASSED), (HalfAsMuch, Verdict.FAILED)])
+@pytest.mark.usefixtures("unexplained")
 def test_inputs_are_float32_where_float64_is_refused(target: type, verdict: Verdict) -> None:
     case = checked(target)
     assert case.verdict is verdict

@@ -310,7 +310,7 @@ def test_pairs_of_numpy_are_given_the_same(name: str) -> None:
     assert result.verdict is (Verdict.PASSED if finding is None else Verdict.FAILED), result
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "finding"),
     [
