@@ -195,6 +195,7 @@ def windowed(ns: Any, twin: str) -> Any:
     return WindowedMean
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("twin", ["right", "wrong", "raises"])
 def test_a_number_that_changes_the_outputs_shape_is_tried_too(ns: Any, twin: str) -> None:
     (case,) = gradcli.check(windowed(ns, twin), order=1, shrink=False).cases
@@ -219,6 +220,7 @@ def cumulated(ns: Any, twin: str) -> Any:
     return Cumulated
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("twin", ["right", "wrong", "raises"])
 def test_another_axis_is_tried_too(ns: Any, twin: str) -> None:
     (case,) = gradcli.check(cumulated(ns, twin), order=1, shrink=False).cases

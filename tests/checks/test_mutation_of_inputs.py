@@ -58,6 +58,7 @@ BUFFERS = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("update", BUFFERS.values(), ids=BUFFERS.keys())
 def test_a_buffer_is_noted_and_the_gradient_is_judged(backend, ns, update):
     state = tensor("state", [1.0, 2.0, 0.5], grad=False)
@@ -134,6 +135,7 @@ def test_a_buffer_that_backward_writes_into_is_noted(backend, ns):
     assert FindingKind.MUTATES_INPUT in {f.kind for f in findings}
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("update", BUFFERS.values(), ids=BUFFERS.keys())
 def test_an_inferred_buffer_takes_no_gradient(ns, update):
     class Layer(updating(ns, update)):
@@ -205,6 +207,7 @@ HANDED = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("parts", HANDED.values(), ids=HANDED.keys())
 def test_logits_handed_over_fail_unless_that_is_allowed(ns, parts):
     overwrite, forward, backward = parts
@@ -234,6 +237,7 @@ ANY = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("name", "backward"), ANY.items(), ids=ANY.keys())
 def test_any_finding_may_be_allowed_and_only_that_one(ns, name, backward):
     class Square(ns.autograd.Function):

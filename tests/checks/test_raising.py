@@ -131,6 +131,7 @@ def test_a_backward_that_raises_when_differentiated_fails_only_where_that_was_as
     assert [finding.kind for finding in findings] == [FindingKind.NOT_TWICE_DIFFERENTIABLE]
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("slope", SILENT.values(), ids=SILENT.keys())
 @pytest.mark.parametrize("asked", [False, True], ids=["by default", "asked for"])
 def test_one_that_is_silently_cut_fails_in_any_case(backend, ns, slope, asked):

@@ -64,6 +64,7 @@ OF_ONE = {
 ALONE = [(), ("gradient",), ("linearity",), ("repeat",), ("subsets",)]
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize(("returned", "kind"), OF_TWO.values(), ids=OF_TWO.keys())
 @pytest.mark.parametrize("only", ALONE, ids=lambda only: " ".join(only) or "all")
 def test_gradients_of_two_that_are_refused_fail_whichever_checks_run(backend, ns, returned, kind, only):

@@ -51,6 +51,7 @@ RAISES = {
 }
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("mistake", {**WRONG, **RAISES}.values(), ids={**WRONG, **RAISES}.keys())
 def test_what_is_wrong_for_other_sizes_alone_is_found(backend, ns, mistake):
     forward, backward, given = mistake
@@ -86,6 +87,7 @@ def test_a_number_that_may_be_the_size_is_left_alone(backend, ns):
     assert not [e for e in evidence if e.check in ("sizes", "empty") and e.verdict is not Verdict.SKIPPED]
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("row", TABLE, ids=[row.name for row in TABLE])
 def test_the_table_passes(backend, ns, row):
     verdict, evidence, _ = examined(backend, row.build(ns), *arguments(row), sweep=True)

@@ -100,6 +100,7 @@ def case_of(request, tmp_path):
     return case
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("text", "wrong"), [(GRAM, {"factor": 0.9}), (GRAM, {"factor": 0.99}), (SIMPSON, {"inner": True})]
 )
@@ -112,6 +113,7 @@ def test_a_gradient_that_is_wrong_at_other_sizes_alone_fails(case_of, text, wron
     assert case.smallest
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("text", "right"),
     [
@@ -135,6 +137,7 @@ def test_sizes_that_the_user_gave_make_it_a_note(case_of):
     assert "backward gives" in note
 
 
+@pytest.mark.sampled(1)
 def test_a_number_that_is_a_size_keeps_the_sizes(case_of):
     case = case_of(
         """

@@ -115,6 +115,7 @@ class Tiled(Function):
 """
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("factor", "verdict"),
     [

@@ -56,6 +56,7 @@ COINCIDENT = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", COINCIDENT)
 @pytest.mark.parametrize("twin", ["right", "wrong"])
 def test_a_batch_as_long_as_another_axis(backend, ns, name, twin):

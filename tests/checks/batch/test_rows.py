@@ -167,6 +167,7 @@ STATISTICS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_rows_and_statistics_of_them_are_a_batch(backend, ns, name):
     forward, made, size, given = STATISTICS[name]

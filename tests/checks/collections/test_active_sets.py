@@ -84,6 +84,7 @@ def poured(ns: Any, wrong: bool) -> Any:
     return Poured
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("make", [pooled, bubbles, poured])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_right_gradient_passes_and_a_wrong_one_fails(ns: Any, make: Any, seed: int, unexplained: None) -> None:

@@ -24,6 +24,7 @@ def checked(name: str, ns: object, factor: float) -> CheckResult:
     return case
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "ns"), [("decay of low order", torch), ("logistic", engine)])
 def test_the_derivative_of_the_exact_solution_is_not_held_against_the_integrator(name: str, ns: object) -> None:
     case = checked(name, ns, 1.0)
@@ -31,6 +32,7 @@ def test_the_derivative_of_the_exact_solution_is_not_held_against_the_integrator
 
 
 @pytest.mark.parametrize("factor", [1.0, -1.0])
+@pytest.mark.usefixtures("unexplained")
 def test_an_error_that_stopping_leaves_in_one_row_may_be_left_in_each(factor: float) -> None:
     """Stopping leaves 5e-3 in the second row and, where it was measured, 6e-6 in the third, by accident."""
     start = torch.tensor([0.41010999, 0.73209704, 0.77565606], dtype=torch.float64, requires_grad=True)

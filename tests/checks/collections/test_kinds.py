@@ -44,7 +44,7 @@ def test_all_are_there() -> None:
     assert len(CHOSEN) == len(CASES)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("member", "backend", "spoilt"), TWINS)
 def test_it_is_answered_as_said(member: Member, backend: str, spoilt: bool) -> None:
     answer = ask_one(member, backend, spoilt=spoilt, shrink=False)

@@ -82,6 +82,7 @@ def period(ns, factor: float = 1.0):
     return Period
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("backend", NAMESPACES)
 @pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
 @pytest.mark.usefixtures("unexplained")

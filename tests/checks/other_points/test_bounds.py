@@ -76,6 +76,7 @@ LIMITS = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.usefixtures("unexplained")
 def test_a_second_derivative_of_zero_is_right_where_that_of_autodiff_is_a_rounding_error(seed):

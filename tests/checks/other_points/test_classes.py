@@ -45,6 +45,7 @@ def test_a_blank_that_is_a_label_is_not_tried(backend, ns, name, given):
     assert decided(backend, scored(ns, name), SCORES, labels(*given), order=1)[0] is Verdict.PASSED
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("given", [(2, 3, 4), (1, 2, 4), (4, 4, 4)])
 def test_a_backward_for_another_blank_fails(backend, ns, given):
     wrong = scored(ns, "blank", is_right=False)
@@ -53,6 +54,7 @@ def test_a_backward_for_another_blank_fails(backend, ns, given):
     assert {e.check for e in evidence if e.verdict is Verdict.FAILED} == {"constants"}
 
 
+@pytest.mark.sampled(1)
 def test_a_number_of_another_name_may_be_a_label(backend, ns):
     assert decided(backend, scored(ns, "column"), SCORES, labels(1, 3, 2), order=1)[0] is Verdict.FAILED
 

@@ -38,6 +38,7 @@ def test_a_number_that_divides_an_axis_is_not_exchanged_for_one_that_does_not(ba
     assert decided(backend, centred(ns, 1.25), X, constant(name, 2))[0] is Verdict.FAILED
 
 
+@pytest.mark.sampled(1)
 def test_a_number_of_any_other_name_is(backend, ns):
     verdict, evidence = decided(backend, centred(ns), X, constant("order", 2))
     assert verdict is Verdict.FAILED
@@ -128,6 +129,7 @@ def test_a_number_that_may_lay_out_a_tensor_keeps_its_value_where_shapes_change(
     assert decided(backend, thinned(ns, 1.25), X, constant("stride", 1))[0] is Verdict.FAILED
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fixed", [True, False])
 def test_a_seed_is_exchanged_only_where_the_user_gave_it(backend, ns, fixed):
     given = replace(constant("seed", 1), fixed=fixed)

@@ -61,6 +61,7 @@ def test_what_is_wrong_at_other_ordinary_values_fails_with_its_place(backend, ns
     assert any(PLANTED[name].wrong(float(v)) for v in values.ravel())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["softplus, threshold", "beyond a hundred", "saturation, large branch"])
 def test_the_domain_in_the_message_excuses_it(ns, name):
     (finding,) = drawn(planted(ns, name), "x=4", samples=1).findings
@@ -69,6 +70,7 @@ def test_the_domain_in_the_message_excuses_it(ns, name):
     assert drawn(planted(ns, name), flag).verdict is Verdict.PASSED
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["ELU, negative branch", "magnitude, sign forgotten", "leaky relu, slope ignored"])
 @pytest.mark.usefixtures("unexplained")
 def test_positive_inputs_are_not_asked_about_negative_ones(ns, name):
@@ -76,6 +78,7 @@ def test_positive_inputs_are_not_asked_about_negative_ones(ns, name):
     assert drawn(planted(ns, name), "x=4", shrink=False).verdict is Verdict.FAILED
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", FAR)
 def test_where_the_user_gave_the_values_it_is_a_note(backend, ns, name):
     given = ns.tensor(list(PLANTED[name].given), dtype=ns.float64, requires_grad=True)
@@ -90,6 +93,7 @@ def test_inferred_inputs_were_chosen_by_nobody(ns):
     assert "in addition to the random inputs" in result.findings[0].message
 
 
+@pytest.mark.sampled(1)
 def test_of_two_inputs_the_one_whose_values_were_given_keeps_them(ns):
     class Gated(ns.autograd.Function):
         @staticmethod
@@ -193,6 +197,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("forward", [NEWTON, bisected], ids=["Newton", "bisection"])
 @pytest.mark.usefixtures("unexplained")
 def test_an_iteration_written_in_another_folder_is_no_licence_for_a_wrong_gradient(backend, ns, forward):
@@ -211,6 +216,7 @@ def test_conventions_limits_and_rounding_fail_nothing(backend, ns, name, shape):
     assert not any(e.check == "other-inputs" and e.verdict is not Verdict.PASSED for e in result.evidence)
 
 
+@pytest.mark.sampled(1)
 def test_a_fixed_number_of_steps_that_does_not_converge_is_told_in_a_note(ns):
     forward, backward = RIGHT["a root between ten and minus ten"]
     result = drawn(function_of(ns, forward, backward), "x=5", samples=1)
@@ -242,6 +248,7 @@ OVERFLOWING = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", OVERFLOWING)
 def test_a_backward_that_overflows_at_large_numbers_is_told_in_a_note(ns, name):
     forward, overflowing, stable = OVERFLOWING[name]

@@ -91,6 +91,7 @@ def test_a_wrong_gradient_of_the_limits_fails(ns, name, limits):
     assert case.verdict is Verdict.FAILED, str(case)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("factor", [2.0, 2.002, 3.0])
 @pytest.mark.usefixtures("unexplained")
 def test_at_zeros_that_were_given_a_wrong_square_fails_and_a_right_one_passes(ns, factor):
@@ -111,6 +112,7 @@ def test_at_zeros_that_were_given_a_wrong_square_fails_and_a_right_one_passes(ns
     assert drawn.verdict is (Verdict.PASSED if factor == 2 else Verdict.FAILED)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("wrong", [False, True])
 @pytest.mark.usefixtures("unexplained")
 def test_where_only_the_drawn_input_has_to_change_a_wrong_gradient_fails(ns, wrong):

@@ -54,6 +54,7 @@ def drawn(ns, forward, backward):
     return check_object(function_of(ns, forward, backward), case_of(spec, settings))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_branch_that_the_loop_takes_elsewhere_is_judged(ns, name):
     forward, right, wrong = FUNCTIONS[name]
@@ -123,6 +124,7 @@ def converged(ns):
     return Converged
 
 
+@pytest.mark.sampled(1)
 def test_steps_in_time_are_no_iteration_that_has_converged(ns):
     """One more of twenty short steps changes the outputs by a thousandth, as an iteration near its limit does."""
     settings = Settings(order=1, samples=1, shrink=False)

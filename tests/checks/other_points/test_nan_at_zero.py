@@ -68,6 +68,7 @@ def evidence_of(ns, forward, backward, point, *, mended):
     return report.cases[0]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("ns", PLACES, ids=["torch", "engine"])
 @pytest.mark.parametrize("name", FLAT)
 def test_nan_where_the_slope_is_zero_fails_and_zero_passes(name, ns) -> None:

@@ -73,6 +73,7 @@ def test_a_right_function_passes_without_a_note(backend, ns, made, inputs):
     assert not [e.note for e in evidence if e.check == "constants" and e.note]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("made", "inputs", "mistake"), CASES)
 def test_its_wrong_twin_fails_where_all_numbers_change(backend, ns, made, inputs, mistake):
     verdict, evidence = decided(backend, made(ns, mistake), *inputs, order=1)

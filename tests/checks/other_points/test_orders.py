@@ -29,6 +29,7 @@ ORDERS = {
 FACTORS = {"twice": 2.0, "one percent": 1.01, "none": 0.0, "right": 1.0}
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("factor", FACTORS)
 def test_wrong_where_entries_are_in_order(backend, ns, order, factor):
@@ -79,6 +80,7 @@ def test_functions_of_the_order_of_entries_pass(backend, ns, name):
     assert not [note for note in result.notes if "at inputs that gradcli chose" in note]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_same_off_by_one_percent_fails(backend, ns, name):
     forward, backward = RIGHT[name]

@@ -52,6 +52,7 @@ def test_what_the_given_inputs_hide_is_told_with_its_place_and_fails_nothing(bac
     assert "not as a failure" in note
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["ELU, negative branch", "sinc at zero", "beyond a hundred"])
 def test_the_flags_in_the_note_make_a_case_that_fails(backend, name):
     planted = PLANTED[name]
@@ -66,6 +67,7 @@ def test_the_flags_in_the_note_make_a_case_that_fails(backend, name):
     assert check_object(target, case).verdict is Verdict.FAILED
 
 
+@pytest.mark.sampled(1)
 def test_a_mistake_at_equal_entries_alone_is_told(backend):
     ns = backend.framework.namespace
 
@@ -116,6 +118,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.sampled(27)
 @pytest.mark.parametrize("name", RIGHT)
 @pytest.mark.parametrize("size", [1, 5, 40])
 def test_of_what_is_right_everywhere_nothing_is_told_for_few_runs(backend, name, size):
@@ -167,6 +170,7 @@ def test_where_forward_refuses_other_inputs_nothing_is_told(backend):
     assert not notes_of(result)
 
 
+@pytest.mark.sampled(1)
 def test_an_iteration_that_never_ends_elsewhere_is_stopped(backend):
     def halved_until_small(ns, x):
         total = x
@@ -217,6 +221,7 @@ def test_without_a_body_to_differentiate_it_runs_by_name_alone(backend):
     assert len(notes_of(asked)) == 1
 
 
+@pytest.mark.sampled(1)
 def test_a_declared_surrogate_and_a_plain_callable_are_left_alone(backend):
     ns, planted = backend.framework.namespace, PLANTED["clamp, outside lets through"]
     target = function_of(ns, planted.forward, planted.backward)

@@ -61,6 +61,7 @@ def first_note(target: str) -> str:
     return next(iter(report.cases[0].notes), "")
 
 
+@pytest.mark.sampled(1)
 def test_each_input_whose_sign_decides_is_listed_with_its_flag(written):
     note = first_note(f"{written()}:Huber")
     assert "right where x > 0, or where delta > 0: if one of these always holds" in note
@@ -75,15 +76,18 @@ def test_the_flag_makes_the_check_pass(written):
     assert run_case(case).verdict is Verdict.PASSED
 
 
+@pytest.mark.sampled(1)
 def test_inputs_that_have_to_be_positive_together_are_listed_together(written):
     note = first_note(f"{written()}:Mean")
     assert "right where a > 0 and b > 0:" in note
 
 
+@pytest.mark.sampled(1)
 def test_no_domain_excuses_a_gradient_that_is_wrong_at_positive_numbers_too(written):
     assert "domain=positive" not in first_note(f"{written(1.001)}:Huber")
 
 
+@pytest.mark.sampled(1)
 def test_inputs_that_were_given_are_not_put_in_question(written):
     import numpy as np
 
@@ -111,6 +115,7 @@ class Clipped(Function):
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("factor", "is_right"), [(1, True), (0.5, False)])
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_positive_numbers_excuse_only_a_gradient_that_is_right_there(framework, factor, is_right, tmp_path):
@@ -145,6 +150,7 @@ class Nearest(Function):
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_no_flag_is_given_under_which_other_inputs_of_its_domain_fail(tmp_path, framework):
     if framework == "torch":

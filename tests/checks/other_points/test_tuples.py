@@ -97,6 +97,7 @@ def test_a_right_function_passes_without_a_note(backend, ns, made):
     assert not [e.note for e in evidence if e.check == "constants" and e.note]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("made", "mistake"), CASES, ids=lambda each: getattr(each, "__name__", each))
 def test_its_wrong_twin_fails_at_another_tuple(backend, ns, made, mistake):
     verdict, evidence = decided(backend, made(ns, mistake), IMAGE, order=1)

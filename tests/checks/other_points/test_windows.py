@@ -182,6 +182,7 @@ def test_a_backward_that_refuses_another_value_is_a_note(backend, ns, mistake, w
     assert any(note.startswith(f"with {other}, forward runs but ") and what in note for note in notes), notes
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mistake", [None, "stride", "dilation"])
 def test_padding_makes_room_where_the_kernel_is_as_long_as_the_input(backend, ns, mistake):
     verdict, evidence = decided(backend, convolution(ns, mistake), tensor("x", [row[:3] for row in ROWS]), W, order=1)

@@ -135,12 +135,14 @@ def test_what_lost_bits_is_named_and_placed(backend, ns, forward, backward, name
     assert [(finding.kind, finding.input) for finding in findings] == [(FindingKind.LOW_PRECISION, name)]
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize(("forward", "backward"), RIGHT.values(), ids=RIGHT.keys())
 def test_what_has_as_many_bits_as_forward_passes(backend, ns, forward, backward):
     verdict, _, findings = examined(backend, of_two(ns, forward, backward), X, W, order=1)
     assert verdict is Verdict.PASSED, findings
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("forward", "backward", "name"), WRONG.values(), ids=WRONG.keys())
 def test_inputs_of_float32_ask_for_no_more(backend, ns, forward, backward, name):
     single = [tensor(a.name, a.value.astype(np.float32)) for a in (X, W)]
@@ -207,6 +209,7 @@ def test_numpy_gradients_are_held_by_their_dtype():
         assert gradcli.check(function, x, grad=slope, shrink=False).verdict is Verdict.PASSED
 
 
+@pytest.mark.sampled(1)
 def test_a_fixed_number_of_bisections_is_not_taken_for_rounding(backend, ns):
     """The claim stays the same where the derivative of the body changes, but it is not a rounded form of that."""
 

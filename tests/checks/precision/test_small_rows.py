@@ -69,6 +69,7 @@ def test_what_rounding_of_the_output_itself_hides_is_never_held_against_anyone(s
 
 
 @pytest.mark.parametrize("spoilt", [False, True])
+@pytest.mark.usefixtures("unexplained")
 def test_rows_that_are_rounding_errors_only_are_not_failed_for_them(spoilt):
     """Attention so sharp that one gradient is 3e-17, the difference of numbers that are known to 2e-16."""
     number, given = next((n, each) for n, each in enumerate(ALL) if each.name == "sharp attention")
