@@ -63,6 +63,7 @@ def states():
     )
 
 
+@pytest.mark.sampled(5)
 @everyone
 @pytest.mark.parametrize("where", [everywhere, elsewhere])
 @pytest.mark.usefixtures("unexplained")

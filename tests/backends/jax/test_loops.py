@@ -92,6 +92,7 @@ def case_of(file, name, **options):
 DERIVATIVES = ("gradient", "higher-order")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "only"), [("cumulated", ()), ("chosen", DERIVATIVES), ("rooted", DERIVATIVES)])
 def test_right_loops_pass_at_both_orders(file, name, only):
     case = case_of(file, name, only=only)

@@ -53,6 +53,7 @@ def file(tmp_path, monkeypatch):
     return path
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "shape"), [("smoothed", [1, 2, 5]), ("summed", [3, 4]), ("right", [3, 4])])
 def test_right_functions_of_float32_pass_and_say_so(file, name, shape):
     given = {"x": {"shape": shape}}

@@ -70,6 +70,7 @@ def verdict_of(function, x, seed=0):
     return gradcli.check(function, (x,), order=1, only=["gradient"], shrink=False, seed=seed).verdict
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["simplex", "box"])
 @pytest.mark.usefixtures("unexplained")
 def test_a_bisection_stopped_early_is_decided_over_wide_steps(namespace, name):
@@ -88,7 +89,7 @@ def test_a_projection_onto_a_vertex_is_decided_elsewhere(namespace):
 OTHER_VERTEX = np.array([-0.233, -0.256, 0.962, -1.181])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("vertex", "seed"), [(VERTEX, 8), (VERTEX, 10), (OTHER_VERTEX, 1), (OTHER_VERTEX, 9)])
 def test_what_only_the_smallest_steps_show_at_a_vertex_is_no_error(namespace, vertex, seed):
     with in_64_bits():

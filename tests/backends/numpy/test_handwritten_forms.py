@@ -260,12 +260,13 @@ def loaded(source, name, tmp_path, monkeypatch):
     return getattr(module, name)
 
 
-def checked(source, name, tmp_path, monkeypatch, **options):
-    (case,) = gradcli.check(loaded(source, name, tmp_path, monkeypatch), **options).cases
+def checked(source, name, tmp_path, monkeypatch):
+    (case,) = gradcli.check(loaded(source, name, tmp_path, monkeypatch), samples=1, shrink=False).cases
     return case
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.usefixtures("unexplained")
 def test_a_form_passes_where_it_is_right_and_fails_where_it_is_wrong(form, tmp_path, monkeypatch):
     source, name, right, wrong = FORMS[form]
     assert source.count(right) == 1

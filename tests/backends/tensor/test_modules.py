@@ -40,7 +40,7 @@ def held(case):
     return [spec.name for spec in case.inputs if spec.domain == "parameter"]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["Layer", "Stack", "stack", "counting"])
 def test_right_modules_pass_with_their_parameters_as_inputs(file, name):
     report = gradcli.check(f"{file}:{name}", order=2, shrink=False)
@@ -67,6 +67,7 @@ def test_parameters_move_off_their_initial_values(file):
     assert [f.input for f in case.findings] == ["x"]
 
 
+@pytest.mark.sampled(1)
 def test_the_null_backend_fails(file):
     target = resolve(f"{file}:stack").object
     backend = backend_for(target)
@@ -110,6 +111,7 @@ def test_a_class_that_cannot_be_made_says_what_to_give(file):
     assert "found no values for table" in case.error
 
 
+@pytest.mark.sampled(1)
 def test_a_saved_failure_is_replayed_with_the_same_instance(file):
     from gradcli.runner.case import run_case
     from gradcli.runner.planning.gather import gather

@@ -314,6 +314,7 @@ class DetachedInSingle(TanhInSingle):
         (DetachedInSingle, torch.float32, Verdict.FAILED),
     ],
 )
+@pytest.mark.usefixtures("unexplained")
 def test_a_second_order_that_only_64_bits_cut_is_judged_as_given(made, dtype, verdict):
     x = torch.linspace(-1.1, 1.3, 6).to(dtype).requires_grad_()
     report = gradcli.check(made, (x,), samples=1, only=("gradient", "higher-order"), shrink=False)
