@@ -43,6 +43,7 @@ def skipped(case: CheckResult) -> set[str]:
     return {e.check for e in case.evidence if e.verdict is Verdict.SKIPPED and e.note}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("inputs", [None, {"x": {"shape": [3, 4]}}])
 def test_a_right_slow_forward_is_called_forty_times_at_most(inputs: Any) -> None:
     target = cube(3.0, 0.06)

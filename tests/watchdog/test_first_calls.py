@@ -52,9 +52,11 @@ def stopped(case: CheckResult) -> bool:
     return any("stopped after" in note and "inference of inputs" in note for note in case.notes)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("kind", ["one", "documented"])
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.PASSED), (1.01, Verdict.FAILED)])
+@pytest.mark.usefixtures("unexplained")
 def test_a_first_call_may_compile(kind: str, factor: float, verdict: Verdict) -> None:
     (case,) = gradcli.check(compiled(kind, factor), order=1, shrink=False).cases
     assert case.verdict is verdict, (case.error, case.findings)

@@ -71,7 +71,9 @@ def test_inputs_are_inferred_where_normal_numbers_do_not_return(twin: str) -> No
 
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("twin", TWINS)
-def test_so_it_is_of_torch_and_of_numpy(twin: str) -> None:
+@pytest.mark.usefixtures("unexplained")
+def test_so_it_is_of_torch_and_of_numpy(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradcli.watchdog.case.OPTIONAL_SECONDS", 5.0)  # a call of NumPy ends when all of it is spent
     torch = pytest.importorskip("torch")
     factor = 1.0 if twin == "right" else 0.5
 

@@ -25,13 +25,15 @@ class Solved(Function):
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.PASSED), (1.01, Verdict.FAILED)])
+@pytest.mark.usefixtures("unexplained")
 def test_the_check_goes_on_without_them(framework, factor, verdict, tmp_path):
     if framework == "torch":
         pytest.importorskip("torch")
     file = tmp_path / "solved.py"
     file.write_text(PROGRAM.format(framework=framework, factor=factor, limit=2000.0))
-    (case,) = gradcli.check(f"{file}:Solved", {"x": {"shape": [3]}}, order=1).cases
+    (case,) = gradcli.check(f"{file}:Solved", {"x": {"shape": [3]}}, order=1, shrink=False).cases
     assert case.verdict is verdict, (case.findings, case.error)
     assert any("were stopped after 1 s" in note for note in case.notes)
