@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from gradcli.backends.registry import backend_named
-from gradcli.diagnosis import naming
 from gradcli.runner import case
 from gradcli.runner.outcome.contained import RAISE
 from tests import warm
@@ -112,7 +111,7 @@ def uncorrected(monkeypatch: pytest.MonkeyPatch) -> None:
     The search for what belongs in the place of a mistake, and the proof of that, take longer than the check. Folders
     of which no test reads a correction ask for this in their `conftest.py`.
     """
-    monkeypatch.setattr(naming, "_with_correction", lambda finding, *_: finding)
+    monkeypatch.setattr("gradcli.diagnosis.naming._with_correction", lambda finding, *_: finding)
 
 
 @pytest.fixture(params=["engine", "torch"])

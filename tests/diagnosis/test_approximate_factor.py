@@ -13,6 +13,8 @@ from gradcli.findings import FindingKind
 from gradcli.results import CheckResult
 from gradcli.verdict import Verdict
 
+pytestmark = pytest.mark.usefixtures("uncorrected")
+
 
 def root(framework: str, change: Callable[[Any, Any], Any]) -> CheckResult:
     """The square root of a by Newton's method, times b; `change` is applied to the gradient of a."""
@@ -44,6 +46,7 @@ def root(framework: str, change: Callable[[Any, Any], Any]) -> CheckResult:
 FRAMEWORKS = ("gradcli.engine", "torch")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize(
     ("factor", "kind", "says"),
@@ -58,6 +61,7 @@ def test_a_factor_is_named_beside_an_early_stop(framework: str, factor: float, k
     assert finding.message.startswith(f"a: the returned gradient is {says}")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_right_gradient_passes_and_a_factor_of_some_entries_is_not_one_of_all(framework: str) -> None:
     assert root(framework, lambda _, a: a).verdict is Verdict.PASSED

@@ -5,6 +5,8 @@ import pytest
 import gradcli
 from gradcli.engine import autograd
 
+pytestmark = pytest.mark.usefixtures("uncorrected")
+
 SQUARE = {"x": {"shape": [3, 3]}}
 ROWS = {"x": {"shape": [2, 4]}}
 
@@ -43,7 +45,7 @@ def function_with(projection, factor=1.0):
 
 
 def messages(projection, inputs, factor=1.0):
-    case = gradcli.check(function_with(projection, factor), inputs, order=1, samples=1).cases[0]
+    case = gradcli.check(function_with(projection, factor), inputs, order=1, samples=1, shrink=False).cases[0]
     return [finding.message for finding in case.findings]
 
 

@@ -40,6 +40,7 @@ class Ray(Function):
 '''
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 @pytest.mark.parametrize(("share", "verdict"), [("1", "failed"), ("t[:, None]", "passed")])
 def test_a_first_derivative_that_is_zero_at_the_inputs_is_not_called_right(
@@ -108,6 +109,7 @@ class Recomputed(Function):
 CUT = "calls autograd.grad without create_graph=True at line 16"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 @pytest.mark.parametrize(
     ("inner", "options", "says"),

@@ -125,6 +125,7 @@ def test_the_wrong_entries_of_a_large_gradient_are_all_told(backend, wrong, says
     assert all(abs(entry.analytic - entry.numeric) > 10 * entry.bound for entry in finding.entries)
 
 
+@pytest.mark.sampled(1)
 def test_the_quotient_of_two_numbers_is_no_factor(backend):
     ns = backend.framework.namespace
     for made, kind in ((lambda x: x * x * x, "wrong-gradient"), (lambda x: 3 * ns.cos(3 * x) / 7, "wrong-factor")):

@@ -99,6 +99,7 @@ OTHERWISE = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", OTHERWISE)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_no_term_is_made_up(name, seed):

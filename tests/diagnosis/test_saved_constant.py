@@ -75,7 +75,7 @@ def run(folder, framework, text, *arguments):
     return warm.run_for_text(arguments, folder, imports="torch" if framework == "torch" else None)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", HEADS)
 @pytest.mark.parametrize(("target", "owner"), [("Swish", "because forward"), ("on_rows", "because Swish.forward")])
 def test_the_saved_result_is_named_with_its_line_and_a_patch(framework, target, owner, tmp_path):

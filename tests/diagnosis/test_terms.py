@@ -44,6 +44,7 @@ DROPPED = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", DROPPED)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_dropped_term_is_told(name, seed):

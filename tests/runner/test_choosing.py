@@ -106,6 +106,7 @@ def test_the_command_remembers_what_failed(gradcli: Run, suite: Path) -> None:
     assert last_failed(suite) == frozenset()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "gradcli.last/1", "failed": [1]}', "[" * 100_000])
 def test_a_damaged_memory_is_said(gradcli: Run, suite: Path, text: str) -> None:
     (suite / FILE).parent.mkdir(exist_ok=True)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from gradcli.cases import CheckSpec
 from gradcli.inputs.flags import parse_input
 from gradcli.results import CheckResult
@@ -34,6 +36,7 @@ def mean_by_weights(ns: Any, factor: float = 1.0) -> Any:
     return Mean
 
 
+@pytest.mark.sampled(1)
 def test_the_shape_is_named_for_which_the_gradient_is_right(ns: Any) -> None:
     result = checked(mean_by_weights(ns))
     assert result.verdict is Verdict.FAILED
@@ -43,6 +46,7 @@ def test_the_shape_is_named_for_which_the_gradient_is_right(ns: Any) -> None:
     assert checked(mean_by_weights(ns), *(f"{name}=3x4" for name in names)).verdict is Verdict.PASSED
 
 
+@pytest.mark.sampled(1)
 def test_no_shape_is_named_where_the_gradient_is_wrong_for_that_too(ns: Any) -> None:
     result = checked(mean_by_weights(ns, 1.001))
     assert result.verdict is Verdict.FAILED

@@ -84,6 +84,7 @@ def test_the_right_ones_pass(framework: str, name: str, tmp_path: Path) -> None:
     assert gradcli.check(f"{target(tmp_path, framework)}:{name}", order=1).verdict is Verdict.PASSED
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize(
     ("name", "part", "says"),
@@ -105,6 +106,7 @@ def test_the_value_at_which_the_error_appears_is_named(
     assert run_case(again).verdict is Verdict.FAILED
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_no_value_is_named_where_the_default_fails_too(framework: str, tmp_path: Path) -> None:
     for name in ("Loss", "Power", "Scaled"):

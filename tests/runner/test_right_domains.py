@@ -81,12 +81,14 @@ def told(case: CheckResult) -> str:
     return " ".join((*(f.message for f in case.findings), *case.notes))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize("name", ["Hinge", "Pairs", "Kernel"])
 def test_the_right_ones_pass(framework: str, name: str, tmp_path: Path) -> None:
     assert checked(tmp_path, framework, name).verdict is Verdict.PASSED
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize(("name", "part"), [("Hinge", {"hinge": "b"}), ("Pairs", {"cutoff": "3"})])
 def test_inputs_at_which_the_error_cannot_show_excuse_nothing(
@@ -97,6 +99,7 @@ def test_inputs_at_which_the_error_cannot_show_excuse_nothing(
     assert "right where" not in told(case)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_an_error_near_the_resolution_is_not_called_absent_anywhere(framework: str, tmp_path: Path) -> None:
     case = checked(tmp_path, framework, "Kernel", rounded=ROUNDED)

@@ -122,6 +122,7 @@ def test_github_is_told_of_every_finding(alone: Cases, run: Command) -> None:
     assert not re.search(r"^\s*::error::injected", re.sub(r"(?s)::stop-commands::(\w+)\n.*?\n::\1::", "", text), re.M)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("options", [("-j", "2"), ("-j", "2", "--executor", "dask")], ids=["-j 2", "dask"])
 def test_workers_change_nothing(alone: Cases, run: Command, limit: str, options: tuple[str, ...]) -> None:
     if "dask" in options:

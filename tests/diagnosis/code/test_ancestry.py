@@ -82,6 +82,7 @@ class Scaled(Function):
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 @pytest.mark.parametrize(
     ("angle", "verdict"),
@@ -97,7 +98,7 @@ def test_a_value_that_spoils_several_gradients_is_located(framework, angle, verd
     path = tmp_path / f"scaled_{framework[-5:]}_{len(angle)}.py"
     path.write_text(text)
     shapes = {name: {"shape": [3, 4]} for name in "xwb"}
-    (case,) = gradcli.check(f"{path}:Scaled", shapes, order=1, samples=1).cases
+    (case,) = gradcli.check(f"{path}:Scaled", shapes, order=1, samples=1, shrink=False).cases
     assert case.verdict is verdict
     line = next(number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# here"))
     assert verdict is Verdict.PASSED or line in {finding.location.line for finding in case.findings}

@@ -205,6 +205,7 @@ CASES = (
 )
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize(("source", "name", "kind", "shape"), CASES, ids=[case[1] for case in CASES])
 def test_the_line_is_the_one_that_writes(tmp_path, framework, source, name, kind, shape):
@@ -222,6 +223,7 @@ def test_the_line_is_the_one_that_writes(tmp_path, framework, source, name, kind
     assert [f.location.line for f in found if f.location is not None] == [line], [f.message for f in found]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize(("factor", "verdict"), [("1.5", "failed"), ("1.0", "passed")])
 def test_entries_that_only_a_larger_input_has(tmp_path, framework, factor, verdict):
@@ -236,6 +238,7 @@ def test_entries_that_only_a_larger_input_has(tmp_path, framework, factor, verdi
         assert finding.location is not None
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize(
     ("source", "name", "inputs", "order"),

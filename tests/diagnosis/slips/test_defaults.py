@@ -51,6 +51,7 @@ def checked(request, tmp_path):
     return check
 
 
+@pytest.mark.sampled(1)
 def test_an_axis_that_is_right_only_for_the_default_is_the_argument(checked):
     case = checked("Scaled", axis="-1")
     assert case.verdict is Verdict.FAILED

@@ -126,6 +126,7 @@ def failed(request, tmp_path):
     return case
 
 
+@pytest.mark.sampled(1)
 def test_a_factor_that_depends_on_a_size_is_corrected_with_the_size(failed):
     patch = failed(SIZES, "Mean").patch
     assert patch is not None
@@ -133,12 +134,14 @@ def test_a_factor_that_depends_on_a_size_is_corrected_with_the_size(failed):
     assert "12" not in patch.after
 
 
+@pytest.mark.sampled(1)
 def test_a_term_that_depends_on_a_number_is_told_with_the_number(failed):
     (finding,) = failed(NUMBERS, "Step").findings
     assert "ctx.dt" in finding.message
     assert "with this corrected, the returned gradient is right" in finding.message
 
 
+@pytest.mark.sampled(1)
 def test_a_factor_is_corrected_for_other_values_of_a_number_that_was_left_out(failed):
     """With c=2, half of x²/c is right as well."""
     case = failed(CAUCHY, "Cauchy")
@@ -148,6 +151,7 @@ def test_a_factor_is_corrected_for_other_values_of_a_number_that_was_left_out(fa
     assert case.patch is not None
 
 
+@pytest.mark.sampled(1)
 def test_a_correction_that_spoils_the_gradient_at_other_values_is_not_told(failed):
     case = failed(VALUES, "Clipped")
     assert [finding.input for finding in case.findings] == ["alpha"]
@@ -162,6 +166,7 @@ def test_a_correction_that_other_checks_refute_says_so(failed):
     assert case.patch is None
 
 
+@pytest.mark.sampled(1)
 def test_a_correction_that_is_wrong_at_the_inputs_of_the_case_is_not_told(failed):
     """`4/3 * x` is missing for n=4, and would be wrong for the n=3 at which the gradient is right."""
     (finding,) = failed(POWER, "Power").findings

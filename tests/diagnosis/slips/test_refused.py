@@ -111,12 +111,14 @@ def corrections(tmp_path, source, name, framework="", **inputs):
     return [finding.message for finding in case.findings if CORRECTED in finding.message], case
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_quotient_that_is_not_finite_at_zero_is_refused(tmp_path, framework):
     found, _ = corrections(tmp_path, INVERSE, "Inverse", framework, q={"shape": [3, 4]})
     assert not any("/ q" in text or "sign" in text for text in found), found
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_the_digits_of_a_coefficient_are_no_noise(tmp_path, framework):
     found, case = corrections(tmp_path, ROUNDED, "Rounded", framework, x={"shape": [3, 4]})
@@ -125,12 +127,14 @@ def test_the_digits_of_a_coefficient_are_no_noise(tmp_path, framework):
     assert not any("1.0000" in text or "0.9999" in text for text in texts), texts
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_sum_over_pairs_is_not_told_from_an_exchange(tmp_path, framework):
     found, _ = corrections(tmp_path, PAIRS, "Pairs", framework, x={"shape": [3, 6]})
     assert not any("d.sum(" in text or "d.mean(" in text or "flip" in text for text in found), found
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_sum_over_two_classes_is_told_where_there_can_be_more(tmp_path, framework):
     found, _ = corrections(tmp_path, SOFTMAX, "Softmax", framework, x={"shape": [3, 2]})

@@ -24,6 +24,7 @@ class Shifted(Function):
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 def test_a_name_of_forward_is_said_to_be_forwards(framework, tmp_path):
     pytest.importorskip(framework)
