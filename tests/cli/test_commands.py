@@ -162,6 +162,7 @@ def test_a_format_that_is_not_there_is_refused_with_those_that_are(form: str) ->
         format_from(form, terminal=True)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ["json", "ndjson", "junit", "sarif", "markdown"])
 def test_a_report_is_the_text_that_its_format_prints(gradcli: Run, folder: Path, form: str) -> None:
     path = folder / f"deep/er/report{WHOLE[form][0]}"

@@ -118,6 +118,7 @@ def test_a_line_begun_is_completed_without_importing_anything_heavy(
         assert found == offered
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("line", "prefix"), [
     ("gradcli check mymodule.py:", "mymodule.py:"),
     ("gradcli check mymodule:L", "mymodule:"),
@@ -134,6 +135,7 @@ def test_bash_is_offered_what_stands_after_the_colon_unless_a_colon_ends_no_word
     assert whole == [f"{prefix}{name}" for name in divided]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 @pytest.mark.parametrize(("line", "offered"), [
     ("gradcli che", "check"), ("gradcli check mymodule.py:Lin", "Linear"), ("gradcli check --on", "--only"),

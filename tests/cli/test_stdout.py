@@ -44,6 +44,7 @@ def test_ndjson_is_one_case_a_line_and_then_the_summary(gradcli: Run) -> None:
     assert json.loads(lines[-1])["summary"]["failed"] == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", ["plain", "table", "json", "ndjson"])
 def test_a_reader_that_leaves_early_is_met_with_silence(folder: Path, form: str) -> None:
     reading, writing = os.pipe()

@@ -53,7 +53,7 @@ DIFFS = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", DIFFS)
 def test_git_applies_the_diff(kind, tmp_path):
     """It compares bytes, whatever the encoding of the file."""

@@ -106,6 +106,7 @@ def test_a_wrong_claim_is_never_settled(case, spoil) -> None:
     assert Outcome.DIFFERS in {block.outcome for block in found}
 
 
+@pytest.mark.sampled(21)
 @pytest.mark.parametrize("case", [*ORDINARY, *LARGE], ids=lambda case: case.name)
 @pytest.mark.parametrize("spoil", [scaled(1e-3), scaled(1e-5), WRONG["a row dropped"]])
 def test_claim_and_witness_that_are_wrong_alike_are_refuted_by_values(case, spoil) -> None:

@@ -59,6 +59,7 @@ def test_a_right_gradient_takes_few_evaluations(name, seed):
     assert found.evaluations <= 16
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("group", PLACES)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_wrong_entry_of_any_scale_is_found(group, seed):

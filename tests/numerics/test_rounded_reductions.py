@@ -67,7 +67,7 @@ def test_a_right_gradient_of_a_rounded_reduction_agrees_at_a_resolution_that_is_
     assert block.resolution <= 0.1
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @each_pair(format_=FORMATS, name=REDUCTIONS, plant=WRONG)
 def test_a_wrong_gradient_of_a_rounded_reduction_differs(name: str, format_: str, plant: str) -> None:
     precision, size = FORMATS[format_]

@@ -201,6 +201,7 @@ def test_several_wrong_entries_and_a_wrong_row_are_located() -> None:
         assert block.wrong_columns.tolist() == expected.tolist()
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("by", [0.5, 0.01])
 @pytest.mark.parametrize("wrong", ["1", "3", "10", "row", "column"])

@@ -73,6 +73,7 @@ def tensor(ns: Any, value: Any) -> Any:
     return ns.tensor(np.asarray(value), requires_grad=True)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("framework", ["engine", "torch"])
 @pytest.mark.parametrize("shape", [(), (1,), (4,), (3, 5), (2, 3, 4)])
 def test_the_numbers_of_a_pass_are_the_derivative_within_their_bounds(framework: str, shape: tuple[int, ...]) -> None:
@@ -92,7 +93,7 @@ def test_the_numbers_of_a_pass_are_the_derivative_within_their_bounds(framework:
     assert {t.order for t in tables_of(result)} == {1, 2}
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("framework", ["engine", "torch"])
 @pytest.mark.parametrize("row", TABLE, ids=[row.name for row in TABLE])
 def test_every_input_and_order_of_a_right_function_has_its_entries(framework: str, row: Row) -> None:
@@ -298,6 +299,7 @@ def hooked(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", ["engine", "torch"])
 def test_hooks_that_fire_are_shown_as_by_trace(framework: str, gradcli: Run, hooked: Path) -> None:
     namespace(framework)

@@ -172,6 +172,7 @@ print(len(trace_call(framework, loss, target="deep", backend="any").nodes))
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.skipif(sys.platform == "win32", reason="the size of the stack is set by ulimit")
 def test_letting_go_of_a_deep_graph_needs_little_stack(framework):
     """Nodes freed in the wrong order take the stack of a chain as long as theirs: see GraphPass.release."""

@@ -91,6 +91,7 @@ def network(f, depth, wrong, spoil):
     return Net(), f.randn(2, 3)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("every_node", "right_ones"), [(False, 29), (True, 120)])
 def test_one_of_thirty_modules_that_is_off_by_one_percent_is_named(framework, every_node, right_ones):
     net, x = network(framework, 30, 17, scaled)

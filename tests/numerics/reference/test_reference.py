@@ -140,6 +140,7 @@ def test_a_dead_point_hides_neither_claim_nor_witness() -> None:
         assert "the gradient is zero here; compared at" in block.note
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("witnessed", [True, False])
 @pytest.mark.parametrize("factor", [1.001, 1 + 3e-6])
 def test_a_kink_is_not_mistaken_for_a_jump(witnessed, factor) -> None:
@@ -249,6 +250,7 @@ def offset(n: int, spoil=None) -> FormulaMap:
     )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("n", "error"), [(3, 1e-5), (30, 1e-5), (300, 1e-4)])
 def test_small_errors_beside_large_values_are_found_over_steps_as_long_as_x(n, error, seed) -> None:

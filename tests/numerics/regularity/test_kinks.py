@@ -89,6 +89,7 @@ def test_a_cusp_is_still_looked_at_at_length() -> None:
     assert not result.kinks[0].jump
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(12))
 def test_a_claim_that_is_off_everywhere_is_wrong_close_to_kinks_too(seed) -> None:
     case = next(case for case in AWKWARD if case.name == "clip at its edges")
