@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from benchmarks.correct.draws import Draw, normal, spd, within
@@ -142,6 +143,33 @@ def heron(ns: Any, tolerance: float, x: Any) -> Any:
     return y
 
 
+LAYER = (np.random.default_rng(3).normal(size=(6, 6)) / 6).tolist()
+"""The weights of a layer: it shrinks distances, so that it has one fixed point."""
+
+
+def layer(ns: Any, tolerance: float, x: Any) -> Any:
+    """The fixed point of z = tanh(W z + x), as in a deep equilibrium model. All entries stop together."""
+    w, z = ns.tensor(LAYER, dtype=ns.float64), ns.zeros_like(x)
+    for _ in range(500):
+        step = ns.tanh(w @ z + x) - z
+        z = z + step
+        if step.abs().max() <= tolerance:
+            break
+    return z
+
+
+def _through_layer(ns: Any, g: Any, y: Any, _x: Any) -> Any:
+    w, slope = ns.tensor(LAYER, dtype=ns.float64), 1 - y * y
+    return ns.linalg.solve(ns.eye(len(LAYER), dtype=ns.float64) - w.t() * slope, g) * slope
+
+
+def _layer(x: Any) -> Any:
+    w, z = torch.tensor(LAYER, dtype=torch.float64), torch.zeros_like(x)
+    for _ in range(200):
+        z = torch.tanh(w @ z + x)
+    return z
+
+
 def _lambert(x: Any) -> Any:
     y = torch.zeros_like(x.detach())
     for _ in range(60):
@@ -210,6 +238,7 @@ SOLVERS = (
         draws=(within(0.4, 5, 4),),
         reference=torch.sqrt,
     ),
+    Solver(name="layer", body=layer, vjp=_through_layer, draws=(normal(6),), reference=_layer),
 )
 
 

@@ -71,6 +71,27 @@ def _residuals_vjp(ns: Any, g: Any, x: Any) -> Any:
     return 2e7 * x * g[0] + fraction * g[1] + 1e-8 * ns.stack([ns.cos(x[0]) * x[2], one, ns.sin(x[0])]) * g[2]
 
 
+def _discs(ns: Any, x: Any) -> tuple[Any, Any, Any]:
+    """The distances of points from the centres of three soft discs, how much of a point each covers, and the rest."""
+    points = ns.tensor(np.array([[0, 0], [1, 1], [2, 3], [0, 5], [1, 5], [2, 5]]) * 1.0)
+    d = points[:, :1] - x.reshape(1, -1)
+    aside = points[:, 1:] - _numbers(ns, 0.960351, 0.674265, 0.466358).reshape(1, -1)
+    covered = 1 / (1 + ns.exp((d * d + aside * aside - 1) / 0.5))
+    return d, covered, 1 - covered
+
+
+def _union(ns: Any, x: Any) -> Any:
+    """How much of every point the discs cover together, as in a soft rasteriser."""
+    _, _, rest = _discs(ns, x)
+    return 1 - rest[:, 0] * rest[:, 1] * rest[:, 2]
+
+
+def _union_vjp(ns: Any, g: Any, x: Any) -> Any:
+    d, covered, rest = _discs(ns, x)
+    others = ns.stack([rest[:, 1] * rest[:, 2], rest[:, 0] * rest[:, 2], rest[:, 0] * rest[:, 1]], 1)
+    return (g.reshape(-1, 1) * others * covered * rest * 4 * d).sum(0)
+
+
 SCALED = (
     Scaled(
         name="sines in three units",
@@ -122,6 +143,13 @@ SCALED = (
         wrong=(1, 1, -1),
     ),
     Scaled(
+        name="a stiff spring beside soft ones",
+        body=lambda ns, x: _numbers(ns, 1e10, 1.0, 1.0) * (x * x * x + x),
+        vjp=lambda ns, g, x: g * _numbers(ns, 1e10, 1.0, 1.0) * (3 * x * x + 1),
+        draw=within(0.5, 2, 3),
+        wrong=(1, 1, 1.0001),
+    ),
+    Scaled(
         name="rectifiers in three units",
         body=lambda ns, x: _numbers(ns, *_DECADES) * ns.relu(x),
         vjp=lambda ns, g, x: g * _numbers(ns, *_DECADES) * (x > 0),
@@ -162,8 +190,15 @@ TAILS = (
         draw=at(0.5, -60.0, 3.0),
         wrong=(1, 1, 1),
     ),
+    Scaled(
+        name="a union of soft discs",
+        body=_union,
+        vjp=_union_vjp,
+        draw=within(-0.2, 0.4, 3),
+        wrong=(1, 1, 1, 1, 1, 1, 1),
+    ),
 )
-"""Right to rounding of what they are nearer to zero: far out in its tail the gradient is lost in 1 - 1."""
+"""Right to rounding of what they are nearer to zero: far out in the tail the gradient or the value is lost in 1 - 1."""
 
 
 def function(ns: Any, scaled: Scaled, *, spoilt: bool = False, hidden: bool = False) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.numerics.course.protocol import Protocol
 from gradcli.numerics.course.small_rows import SomeRows, differing
 from gradcli.numerics.maps.seeds import generator_of
-from gradcli.numerics.maps.sizes import COARSE, SIGNIFICANT
+from gradcli.numerics.maps.sizes import SIGNIFICANT
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Table, Verification
@@ -89,7 +89,6 @@ def _row_by_row(protocol: Protocol, found: Verification, seed: int) -> Verificat
 
     A row that had to be judged at another point is left out, because it was this point at which it seemed wrong.
     """
-    matters = max(COARSE, protocol.significance)
     outcomes = {(block.input, block.output): block for block in found.blocks}
     for pair, (point, rows) in protocol.doubtful.items():
         first, alone = protocol.map.codomain.slices[pair[1]].start, {}
@@ -100,7 +99,7 @@ def _row_by_row(protocol: Protocol, found: Verification, seed: int) -> Verificat
                 map_,
                 point,
                 seed=seed,
-                significance=matters,
+                significance=protocol.significance,
                 inputs=pair[:1],
                 budget=left,
                 entries=protocol.entries.left,

@@ -21,7 +21,7 @@ from gradcli.numerics.maps.floats import EPS, Mask
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.reference.discrepancy import compare
-from gradcli.numerics.regularity.iteration import LOOSE, iterates, where_it_stops
+from gradcli.numerics.regularity.iteration import LOOSE, iterates, left_by_stopping, where_it_stops
 from gradcli.numerics.regularity.stored_format import format_at
 from gradcli.numerics.sampling.directions import Focus, focuses, random_direction
 from gradcli.numerics.sampling.line import GRID, Line, on_grid
@@ -164,7 +164,7 @@ class _Case:
 class _Stop:
     """The nearest place along a line where the number of iterations changes: its distance, and the jump there.
 
-    Without such a place the distance is infinite and the jump 0.
+    Without such a place the distance is infinite, and the jump is that along another line (`left_by_stopping`).
     """
 
     place: float
@@ -326,10 +326,8 @@ def _stop(site: Site, direction: Vector, rows: Mask) -> _Stop:
 
     The largest is taken because all rows share one stopping rule.
     """
-    found = where_it_stops(site, direction)
-    if found is None:
-        return _Stop(place=np.inf, jump=0.0)
-    return _Stop(place=abs(found[0]), jump=float(found[1][-rows.size :][rows].max()))
+    place, jump = where_it_stops(site, direction) or left_by_stopping(site, direction)
+    return _Stop(place=abs(place), jump=float(jump[-rows.size :][rows].max()))
 
 
 def _is_noise(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, case: _Case) -> bool:

@@ -21,7 +21,7 @@ from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.localise.rows import LARGEST_COUNT, wrong_rows
 from gradcli.numerics.maps.floats import TINY, Indices, Matrix
-from gradcli.numerics.maps.sizes import CERTIFIED, COARSE, UNBALANCED
+from gradcli.numerics.maps.sizes import CERTIFIED, COARSE, SIGNIFICANT, UNBALANCED
 from gradcli.numerics.maps.space import Block, Space, Vector
 from gradcli.numerics.maps.vector_map import CountedMap, Effort, VectorMap
 from gradcli.numerics.outcome import BlockOutcome, Outcome, Pair, Table
@@ -49,8 +49,7 @@ UNSEEN = (
     "outputs to compare them one by one, and autodiff of forward's body is not available"
 )
 HIDDEN = (
-    "not checked: {0} output entries, whose derivatives are far smaller than the largest and hidden by rounding of "
-    "forward's values"
+    "not checked: {0}, whose derivatives are far smaller than the largest and hidden by rounding of forward's values"
 )
 
 
@@ -73,14 +72,15 @@ class Doubtful:
         """A sentence about the rows that could not be compared, if there are any."""
         if self.unseen:
             return UNSEEN
-        return HIDDEN.format(self.hidden) if self.hidden else None
+        entries = "1 output entry" if self.hidden == 1 else f"{self.hidden} output entries"
+        return HIDDEN.format(entries) if self.hidden else None
 
 
 NONE = Doubtful(rows=np.zeros(0, np.intp))
 
 
 def doubtful_rows(site: Site, pair: Pair, reading: Reading) -> Doubtful:
-    """Find up to three rows that seem wrong by a thousandth of their own largest entry, in a pair that agrees.
+    """Find up to three rows that seem wrong by `SIGNIFICANT` of their own largest entry, in a pair that agrees.
 
     Candidates come from the direction that has been measured already; they are then measured with
     `directional_derivative`. There are none if forward iterates or its values have few digits, because rounding then
@@ -99,13 +99,14 @@ def doubtful_rows(site: Site, pair: Pair, reading: Reading) -> Doubtful:
     sizes = (np.abs(forms[:, inside]) * own.scales[inside]).max(axis=1)
     slopes, claimed = reading.numeric[outside], forms @ reading.direction
     with np.errstate(all="ignore"):
-        missed, allowed = np.abs(slopes - claimed), COARSE * np.minimum(sizes, np.abs(claimed))
+        missed, allowed = np.abs(slopes - claimed), SIGNIFICANT * np.minimum(sizes, np.abs(claimed))
         small = (sizes < sizes.max() / UNBALANCED) & (missed > np.maximum(allowed, CERTIFIED * np.abs(slopes)))
     if not small.any() or format_at(own, pair[1]) is not None or iterates(own):
         return NONE
     rows = np.flatnonzero(small)
     worst = forms[rows[int(np.argmax(missed[rows] / np.maximum(sizes[rows], TINY)))]]
-    return _measured(own, inside, outside.start + rows, sizes[small], worst)
+    largest = float(np.abs(own.outputs[outside]).max())
+    return _measured(own, inside, outside.start + rows, sizes[small], worst, largest)
 
 
 def _in_full(site: Site, pair: Pair, reading: Reading) -> Site | None:
@@ -159,11 +160,12 @@ def _among_many(site: Site, pair: Pair, reading: Reading) -> Doubtful:
     if not own.claim.finite:
         return NONE
     sizes = (np.abs(own.claim.forms[:, inside]) * own.scales[inside]).max(axis=1)
-    doubtful = _measured(own, inside, np.arange(rows.size), sizes, own.claim.forms[0])
+    largest = float(np.abs(site.outputs[place]).max())
+    doubtful = _measured(own, inside, np.arange(rows.size), sizes, own.claim.forms[0], largest)
     return replace(doubtful, rows=np.sort(rows[doubtful.rows]))
 
 
-def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Vector) -> Doubtful:
+def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Vector, largest: float) -> Doubtful:
     """Measure the candidates along one direction, and select those that are wrong beyond bounds, noise and rounding.
 
     The direction is such that the terms of the worst candidate add up; along a random one they may cancel.
@@ -174,6 +176,7 @@ def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Ve
         rows: the flat numbers of the candidates.
         sizes: their largest scaled entries.
         worst: the claimed gradient of the worst candidate.
+        largest: the largest |value| of the output block.
     """
     focus = Focus(drawn=within(site.scales, inside), judged=site.scales)
     direction = np.copysign(random_direction(site.rng, focus.drawn), worst)
@@ -181,13 +184,17 @@ def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Ve
     error, bound = reading.error[rows], reading.tolerance[rows]
     sizes = np.maximum(sizes, np.abs(reading.numeric[rows]) / max(1.0, (inside.stop - inside.start) ** 0.5))
     with np.errstate(all="ignore"):
-        off = reading.smooth[rows] & (error > np.maximum(FAIL_FACTOR * bound, COARSE * sizes))
-        hidden = int(np.count_nonzero(reading.smooth[rows] & ~off & (bound > COARSE * sizes)))
+        off = reading.smooth[rows] & (error > np.maximum(FAIL_FACTOR * bound, SIGNIFICANT * sizes))
+        hidden = reading.smooth[rows] & ~off & (bound > COARSE * sizes)
         if off.any():
-            off &= error > np.maximum(TAIL_NOISE * _jitter(site, rows, direction), DROWNED * _nearer(site, rows))
+            off &= error > TAIL_NOISE * _jitter(site, rows, direction)
+            # 1 - (1 - p) (1 - q) stays the same for tiny p and q; other outputs show how large its terms are.
+            terms = np.where(reading.numeric[rows] == 0, largest, 0.0)
+            drowned = off & (error <= DROWNED * np.fmax(_nearer(site, rows), terms))
+            hidden, off = hidden | drowned, off & ~drowned
     order = np.argsort(-error / np.maximum(sizes, TINY))
     found = np.sort(rows[[k for k in order.tolist() if off[k]][:TRIES]])
-    return Doubtful(rows=found, hidden=hidden)
+    return Doubtful(rows=found, hidden=int(np.count_nonzero(hidden)))
 
 
 def _jitter(site: Site, rows: Indices, direction: Vector) -> Vector:
@@ -289,11 +296,11 @@ def differing(outcome: BlockOutcome, alone: Mapping[int, BlockOutcome]) -> Block
 
 
 def _off(table: Table) -> npt.NDArray[np.bool_]:
-    """The entries of a table that are wrong by a thousandth of the largest entry of their row and by three bounds."""
+    """The entries of a table that are wrong by `SIGNIFICANT` of the largest entry of their row and by three bounds."""
     size = np.maximum(np.abs(table.claimed), np.abs(table.numeric)).max(axis=1, keepdims=True, initial=0.0)
     with np.errstate(all="ignore"):
         error = np.abs(table.claimed - table.numeric)
-        off: npt.NDArray[np.bool_] = (error > COARSE * size) & (error > FAIL_FACTOR * table.bound)
+        off: npt.NDArray[np.bool_] = (error > SIGNIFICANT * size) & (error > FAIL_FACTOR * table.bound)
     return off
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 pytest.importorskip("torch", reason="the specimens are PyTorch's as well as the engine's")
@@ -57,6 +59,13 @@ def test_a_mistake_in_one_small_output_fails_and_is_told_of_that_output(scaled, 
     assert {entry.output_index for entry in finding.entries} == {(row,)}
     (error,) = {e.max_rel_error for e in case.evidence if e.verdict is Verdict.FAILED}
     assert error == pytest.approx(abs(scaled.wrong[row] - 1) / max(1, scaled.wrong[row]), rel=0.2)
+
+
+@pytest.mark.parametrize("weights", [(1, 1, 1, 1, 1, -1), (1, 0.99, 1, 1, 1, 1), (1, 1, 0.9, 1, 1, 1)])
+def test_only_what_the_values_can_show_counts_in_the_tail_of_a_union(weights) -> None:
+    (discs,) = (each for each in TAILS if each.name == "a union of soft discs")
+    case = check(torch, replace(discs, wrong=weights), spoilt=True, hidden=True)
+    assert case.verdict is (Verdict.PASSED if weights[-1] < 0 else Verdict.FAILED), case.findings
 
 
 @pytest.mark.parametrize("hidden", [False, True])
