@@ -164,7 +164,8 @@ class _Case:
 class _Stop:
     """The nearest place along a line where the number of iterations changes: its distance, and the jump there.
 
-    Without such a place the distance is infinite, and the jump is that along another line (`left_by_stopping`).
+    Without such a place the distance is infinite, and the jump is that along another line (`left_by_stopping`), if it
+    is as small as that of an early stop at a usual tolerance (`LOOSE`), and otherwise 0.
     """
 
     place: float
@@ -326,8 +327,10 @@ def _stop(site: Site, direction: Vector, rows: Mask) -> _Stop:
 
     The largest is taken because all rows share one stopping rule.
     """
-    place, jump = where_it_stops(site, direction) or left_by_stopping(site, direction)
-    return _Stop(place=abs(place), jump=float(jump[-rows.size :][rows].max()))
+    found = where_it_stops(site, direction)
+    place, jumps = found or left_by_stopping(site, direction)
+    jump, size = (float(np.abs(each)[-rows.size :][rows].max()) for each in (jumps, site.row_values()))
+    return _Stop(place=abs(place), jump=jump if found is not None or jump <= LOOSE * size else 0.0)
 
 
 def _is_noise(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, case: _Case) -> bool:
