@@ -58,6 +58,7 @@ from gradcli.engine.ops.elementwise import (
     expm1, floor, frac, hypot, lgamma, log, log10, log1p, log2, polygamma, rad2deg, round,
     rsqrt, sgn, sigmoid, sign, sin, sinc, sinh, sqrt, tan, tanh, trunc,
 )
+from gradcli.engine.ops.determinants import det, logdet, slogdet
 from gradcli.engine.ops.factorisation import (
     cdist, pdist, qr, svd,
 )
@@ -71,7 +72,7 @@ from gradcli.engine.ops.joining import (
     topk, unbind, vstack,
 )
 from gradcli.engine.ops.linalg import (
-    addmm, baddbmm, bmm, cholesky, det, dot, inv, logdet, matmul, mm, mv, outer, slogdet, trace,
+    addmm, baddbmm, bmm, cholesky, dot, inv, matmul, mm, mv, outer, trace,
 )
 from gradcli.engine.ops.logarithms import logaddexp, logit, xlogy
 from gradcli.engine.ops.masks import (

@@ -6,9 +6,10 @@ from gradcli.engine.interface.calling import operations_of
 from gradcli.engine.interface.missing_names import refusal
 from gradcli.engine.ops.derived import linalg_cross as cross
 from gradcli.engine.ops.derived import matrix_power, multi_dot, vecdot
+from gradcli.engine.ops.determinants import det, slogdet
 from gradcli.engine.ops.factorisation import lstsq, pinv, qr, svd, svdvals
 from gradcli.engine.ops.lapack import LinAlgError
-from gradcli.engine.ops.linalg import cholesky, det, eigh, inv, matmul, slogdet, solve
+from gradcli.engine.ops.linalg import cholesky, eigh, inv, matmul, solve
 from gradcli.engine.ops.matrices import (
     cond,
     eigvalsh,

@@ -20,6 +20,7 @@ from gradcli.engine.ops import (
     complex_numbers,
     contraction,
     copies,
+    determinants,
     elementwise,
     factorisation,
     joining,
@@ -188,8 +189,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.shape: lambda a: tuple(a._data.shape), np.ndim: lambda a: a._data.ndim, np.size: lambda a: a._data.size,
     np.zeros_like: _like(creation.zeros_like), np.ones_like: _like(creation.ones_like),
     np.full_like: lambda a, fill_value: creation.full_like(a, fill_value),
-    np.linalg.norm: _norm, np.linalg.inv: linalg.inv, np.linalg.det: linalg.det, np.linalg.solve: linalg.solve,
-    np.linalg.cholesky: linalg.cholesky, np.linalg.pinv: factorisation.pinv, np.linalg.slogdet: linalg.slogdet,
+    np.linalg.norm: _norm, np.linalg.inv: linalg.inv, np.linalg.det: determinants.det, np.linalg.solve: linalg.solve,
+    np.linalg.cholesky: linalg.cholesky, np.linalg.pinv: factorisation.pinv, np.linalg.slogdet: determinants.slogdet,
     np.linalg.eigh: linalg.eigh, np.linalg.qr: factorisation.qr,
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Matrix products, inverses, determinants, linear systems, and Cholesky and eigenvalue decompositions."""
+"""Matrix products, inverses, linear systems, and Cholesky and eigenvalue decompositions."""
 
 from __future__ import annotations
 
@@ -108,28 +108,6 @@ class LinalgInvExBackward0(Node):
         return -back.matmul(g).matmul(back)
 
 
-class LinalgDetBackward0(Node):
-    """d det(A) = det(A) tr(A^-1 dA); if a matrix of the batch is singular, by cofactors instead."""
-
-    _saved_names = ("A", "result")
-
-    def _vjp(self, g: Tensor) -> Any:
-        a, result = self._unpack()
-        if bool((np.abs(result._data) > 0).all()):
-            return (g * conj(result))[..., None, None] * adjoint(inv(a))
-        return g[..., None, None] * conj(_cofactors(a))
-
-
-class LinalgSlogdetBackward0(Node):
-    """d log|det(A)| = Re tr(A^-1 dA)."""
-
-    _saved_names = ("A",)
-
-    def _vjp(self, _g_sign: Tensor | None, g_log: Tensor | None) -> Any:
-        (a,) = self._unpack()
-        return None if g_log is None else g_log[..., None, None] * adjoint(inv(a))
-
-
 class LinalgSolveExBackward0(Node):
     """dX = A^-1 (dB - dA X), with X = A^-1 B."""
 
@@ -181,21 +159,6 @@ class LinalgEighBackward0(Node):
 
 def _eye_like(matrix: Tensor) -> Tensor:
     return from_array(np.broadcast_to(np.eye(*matrix._data.shape[-2:], dtype=matrix._data.dtype), matrix._data.shape))
-
-
-def _cofactors(a: Tensor) -> Tensor:
-    """Return the cofactor matrices: (-1)^(i+j) times the determinant without row i and column j."""
-    n = a._data.shape[-1]
-    rows = []
-    for i in range(n):
-        row = []
-        for j in range(n):
-            keep_i = [k for k in range(n) if k != i]
-            keep_j = [k for k in range(n) if k != j]
-            minor = a[..., keep_i, :][..., keep_j]
-            row.append(det(minor) * (-1.0) ** (i + j))
-        rows.append(row[0].stack(row, -1))
-    return rows[0].stack(rows, -2)
 
 
 def _shapes(name: str, first: Tensor, second: Tensor, ndims: tuple[int, int]) -> None:
@@ -344,30 +307,6 @@ def trace(input: Tensor) -> Tensor:
 def inv(input: Tensor) -> Tensor:
     """Return the inverses of matrices [..., m, m]; raises LinAlgError if one is singular."""
     return record(LinalgInvExBackward0, factored("inv", np.linalg.inv, input._data), (input,), keep=True)
-
-
-def det(input: Tensor) -> Tensor:
-    """Return the determinants of matrices [..., m, m]."""
-    return record(LinalgDetBackward0, factored("det", np.linalg.det, input._data), (input,), (input,), keep=True)
-
-
-class SignLogdet(NamedTuple):
-    """The sign of a determinant, and the logarithm of its absolute value."""
-
-    sign: Tensor
-    logabsdet: Tensor
-
-
-def slogdet(input: Tensor) -> SignLogdet:
-    """Return (sign, logabsdet) of the determinants of matrices [..., m, m]; 0 and -inf of singular ones."""
-    sign, log = factored("slogdet", np.linalg.slogdet, input._data)
-    results = record_many(LinalgSlogdetBackward0, [np.asarray(sign), np.asarray(log)], (input,), (input,))
-    return SignLogdet(*results)
-
-
-def logdet(input: Tensor) -> Tensor:
-    """Return the logarithms of the determinants of matrices [..., m, m]; NaN of negative ones."""
-    return det(input).log()
 
 
 def solve(input: Tensor, other: Tensor) -> Tensor:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from gradcli.engine.interface.typed.operators import OperatorSignatures
     from gradcli.engine.interface.typed.rare_methods import RarerSignatures
     from gradcli.engine.interface.value_methods import UntypedStorage
+    from gradcli.engine.ops.determinants import SignLogdet
     from gradcli.engine.ops.factorisation import QR, SVD
-    from gradcli.engine.ops.linalg import SignLogdet
     from gradcli.engine.ops.reduction import ValuesIndices
     from gradcli.engine.tensor import Tensor
 
