@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +20,12 @@ from gradcli.engine.utils.trees import leaves, rebuilt, spread, structure
 _RANDOM = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
     "randomness flags on vmap or perform the randomness operation out of vmap"
+)
+
+_WRITTEN = (
+    "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
+    "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
+    "over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic."
 )
 
 
@@ -55,6 +62,7 @@ def vmap(
         _require_places(out_dims, name)
         values, dims, size = _taken_apart(args, in_dims, name)
         state = get_rng_state() if randomness == "same" else None
+        shared = _Shared(func, values, dims, leaves(kwargs))
         results = []
         with _random_numbers(refused=randomness == "error"):
             # An empty axis needs one call all the same, for the shapes of what is returned.
@@ -64,10 +72,72 @@ def vmap(
                 given = [
                     value if dim is None else _at(value, dim, index) for value, dim in zip(values, dims, strict=True)
                 ]
+                shared.put_back()
                 results.append(called(func, rebuilt(args, given), kwargs))
+                shared.compare()
         return _put_together(results, out_dims, name, size)
 
     return run
+
+
+class _Shared:
+    """The tensors that all calls see: each call finds their first values, and all must leave the same.
+
+    One call on batched tensors, as PyTorch makes it, writes once, and cannot write what differs between the entries.
+
+    Args:
+        func: the function that is mapped; what its body names outside of it is shared too.
+        values: its arguments, and
+        dims: the axis of each that is mapped over; what shares memory with these is not shared by the calls.
+        further: other arguments.
+    """
+
+    def __init__(self, func: Callable[..., Any], values: list[Any], dims: list[int | None], further: list[Any]) -> None:
+        whole = [value for value, dim in zip(values, dims, strict=True) if dim is None]
+        mapped = [value._data for value, dim in zip(values, dims, strict=True) if dim is not None]
+        found = {id(v): v for v in [*whole, *further, *_named_outside(func)] if isinstance(v, Tensor)}
+        self._tensors = [
+            value for value in found.values() if not any(np.may_share_memory(value._data, other) for other in mapped)
+        ]
+        self._first = [(value._data.copy(), value._version, value._edge()) for value in self._tensors]
+        self._left: dict[int, Any] = {}
+
+    def put_back(self) -> None:
+        """Give what has been written to its first values again."""
+        for place in self._left:
+            array, version, edge = self._first[place]
+            tensor = self._tensors[place]
+            tensor._data[...] = array
+            if tensor._base is None and not tensor._requires_grad:
+                tensor._grad_fn, tensor._output_nr = edge
+            tensor._shared_counter().value = version
+
+    def compare(self) -> None:
+        """Note what a call has written.
+
+        Raises:
+            RuntimeError: the call before wrote something else, or what was written depends on a tracked tensor.
+        """
+        for place, (tensor, (_, version, _)) in enumerate(zip(self._tensors, self._first, strict=True)):
+            if tensor._version == version and place not in self._left:
+                continue
+            before = self._left.setdefault(place, tensor._data.copy())
+            if tensor.grad_fn is not None or not np.array_equal(
+                before, tensor._data, equal_nan=before.dtype.kind in "fc"
+            ):
+                self.put_back()
+                raise RuntimeError(_WRITTEN)
+
+
+def _named_outside(func: Callable[..., Any]) -> list[Any]:
+    """Return the values, in containers or not, of the variables outside of a function that its body names."""
+    while isinstance(func, functools.partial):
+        func = func.func
+    try:
+        named = inspect.getclosurevars(func)
+    except TypeError:  # it is not written in Python
+        return []
+    return [leaf for value in (*named.nonlocals.values(), *named.globals.values()) for leaf in leaves(value)]
 
 
 def _at(tensor: Tensor, dim: int, index: int) -> Tensor:

@@ -24,6 +24,12 @@ def _mapped(*args: Any, **kwargs: Any) -> Call:
     return lambda t: t.func.vmap(*args, **kwargs)(rows(t))
 
 
+def _written(t: Any, function: Any) -> Any:
+    shared = t.ones(3)
+    result = t.func.vmap(function, (None, 0))(shared, rows(t))
+    return result, shared
+
+
 CASES: dict[str, Call] = {
     "axes in a dict": lambda t: t.func.vmap(lambda d: d["x"] * d["y"], in_dims=({"x": 0, "y": None},))(
         {"x": rows(t), "y": rows(t)[0]}
@@ -36,6 +42,8 @@ CASES: dict[str, Call] = {
     "no axis for any": _mapped(lambda a: a, in_dims=(None,)),
     "half an axis": _mapped(lambda a: a, in_dims=(0.5,)),
     "axis 7": _mapped(functools.partial(product, b=3.0), in_dims=7),
+    "a constant written to what is shared": lambda t: _written(t, lambda a, c: a.add_(1) + c),
+    "a part of what is shared": lambda t: _written(t, lambda a, c: a[0].mul_(3) + c.sum()),
     "no inputs": lambda t: t.func.vmap(lambda: 1)(),
     "two lengths": lambda t: t.func.vmap(product)(rows(t), rows(t)[:1]),
     "axes from the end": lambda t: t.func.vmap(product, in_dims=(-1, 1))(rows(t), rows(t)),
@@ -85,6 +93,39 @@ def test_mapping_gives_what_it_gives_in_torch(name: str) -> None:
 @pytest.mark.parametrize("name", BEGINNINGS)
 def test_structures_that_differ_are_refused_as_in_torch(name: str) -> None:
     agree(BEGINNINGS[name], words=80)
+
+
+WRITES: dict[str, Any] = {
+    "add_": lambda a, c: a.add_(c),
+    "copy_": lambda a, c: a.copy_(c),
+    "fill_": lambda a, c: a.fill_(c[0]),
+    "a mask": lambda a, c: a.masked_fill_(c > 2, 0.0),
+    "an entry": lambda a, c: a.__setitem__(0, c[0]),
+    "a view": lambda a, c: a[1:].mul_(c[1:]),
+    "index_put_": lambda a, c: a.index_put_((engine.tensor([0]),), c[:1]),
+}
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+@pytest.mark.parametrize("write", WRITES)
+def test_entries_cannot_write_to_what_they_share(write: str, tracked: bool) -> None:
+    """Each entry would see what those before it wrote, and the caller's tensor would change."""
+    shared, mapped = engine.ones(3, dtype=engine.float64), rows(engine).requires_grad_(tracked)
+    outside = engine.vmap(lambda c: WRITES[write](shared, c))
+    inside = engine.vmap(functools.partial(WRITES[write]), (None, 0))
+    for call in (lambda: inside(shared, mapped), lambda: outside(mapped)):
+        with pytest.raises(RuntimeError, match="vmap: inplace arithmetic"):
+            call()
+        assert shared.tolist() == [1, 1, 1]
+        assert shared.grad_fn is None
+    own = engine.vmap(lambda a, c: WRITES[write](a.clone(), c) if write != "an entry" else c, (None, 0))
+    assert own(shared, mapped).shape[0] == 2
+
+
+def test_entries_may_write_to_their_own_part() -> None:
+    mapped = rows(engine)
+    engine.vmap(lambda c: mapped.sum() * 0 + c.add_(1))(mapped)
+    assert mapped.tolist() == [[1, 2, 3], [4, 5, 6]]
 
 
 def test_random_numbers_are_drawn_again_after_a_refusal() -> None:
