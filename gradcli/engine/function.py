@@ -78,6 +78,7 @@ class BackwardCFunction(Node, FunctionCtx):
     _may_cast_to_real = False
     _is_users = True
     _argument_edges: tuple[int | None, ...] = ()
+    _argument_metas: tuple[Any, ...] = ()
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -144,12 +145,18 @@ class BackwardCFunction(Node, FunctionCtx):
                     "corresponding forward input was not a Variable"
                 )
             if not isinstance(result, Tensor):
-                raise RuntimeError(f"expected Variable or None (got {type(result).__name__})")
+                raise RuntimeError(f"expected Variable or None (got {_kind(result)})")
             by_edge[slot] = result
         return tuple(by_edge)
 
     def __repr__(self) -> str:
         return f"<{PRINTED_MODULE}.autograd.function.{type(self).__name__} object at {id(self):#x}>"
+
+
+def _kind(value: Any) -> str:
+    """Return a class's name as PyTorch's messages write it: with its module, unless it is built in."""
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
 class FunctionMeta(type):
@@ -292,6 +299,7 @@ def _link(ctx: BackwardCFunction, inputs: tuple[Any, ...]) -> None:
             slots.append(None)
     ctx._edges = tuple(edges)
     ctx._argument_edges = tuple(slots)
+    ctx._argument_metas = tuple([_meta(value) for value in inputs])
 
 
 def _wrap(ctx: BackwardCFunction, inputs: tuple[Any, ...], output: Any, recorded: bool) -> Any:

@@ -206,9 +206,19 @@ def _through(node: Node, given: list[Tensor | None]) -> list[Tensor | None]:
     return list(found)
 
 
+def _or_zeros(tangent: Tensor | None, meta: Any, node: BackwardCFunction) -> Tensor | None:
+    """Return zeros for an input without a tangent, unless it holds integers or the Function asked for None."""
+    if tangent is not None or not node._materialize or meta[1].kind not in "fc":
+        return tangent
+    return from_array(np.zeros(*meta))
+
+
 def _through_function(node: BackwardCFunction, given: list[Tensor | None]) -> list[Tensor | None]:
     rule: Callable[..., Any] = type(node)._forward_cls.jvp
-    arguments = [None if slot is None else given[slot] for slot in node._argument_edges]
+    arguments = [
+        None if slot is None else _or_zeros(given[slot], meta, node)
+        for slot, meta in zip(node._argument_edges, node._argument_metas, strict=True)
+    ]
     node._in_jvp = True
     try:
         returned = rule(node, *arguments)

@@ -86,6 +86,38 @@ def test_a_functions_own_jvp_is_called(torch: Any) -> None:
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize("materialize", [True, False])
+@pytest.mark.parametrize("tracked", [True, False])
+def test_an_input_without_a_tangent_has_zeros_for_one(torch: Any, materialize: bool, tracked: bool) -> None:
+    seen = []
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(x: Any, power: Any, y: Any) -> Any:
+            return x * y
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_forward(inputs[0], inputs[2])
+            ctx.set_materialize_grads(materialize)
+
+        @staticmethod
+        def jvp(ctx: Any, dx: Any, d_power: Any, dy: Any) -> Any:
+            seen.append([None if entry is None else entry.tolist() for entry in (dx, d_power, dy)])
+            x, y = ctx.saved_tensors
+            return dx * y if dy is None else dx * y + x * dy
+
+    x = torch.tensor([1.0, 2.0])
+    y = torch.tensor([[3.0], [4.0]], dtype=torch.float64, requires_grad=tracked)
+    for power in (2, torch.tensor([2, 2])):
+        _, by_func = torch.func.jvp(lambda a, p=power: Product.apply(a, p, y), (x,), (torch.ones(2),))
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, torch.ones(2))
+            by_level = torch.autograd.forward_ad.unpack_dual(Product.apply(dual, power, y)).tangent
+        assert by_func.tolist() == by_level.tolist() == [[3, 3], [4, 4]]
+    assert seen == [[[1, 1], None, [[0], [0]] if materialize else None]] * 4
+
+
 def test_an_output_kept_for_jvp_closes_no_cycle_and_is_differentiated(torch: Any) -> None:
     class Exp(torch.autograd.Function):  # type: ignore[misc]  # the framework is a parameter
         @staticmethod
