@@ -26,7 +26,7 @@ def check_as_pytorch(problem: Problem, options: Options) -> None:
 
 def _check_backward(problem: Problem, options: Options) -> None:
     refuse_overlaps(problem)
-    outputs = problem.outputs()
+    outputs = problem.tensor_outputs()
     if not any(output.requires_grad for output in outputs):
         check_independence(problem, options.eps)
         return

@@ -139,6 +139,22 @@ class Problem:
         """Return the outputs that have a gradient."""
         return differentiable(self.function(*self.inputs))
 
+    def tensor_outputs(self) -> list[Any]:
+        """Return the outputs that have a gradient, and refuse an output that is not a tensor, as PyTorch does.
+
+        Raises:
+            AttributeError: an output is not a tensor.
+        """
+        results = as_tuple(self.function(*self.inputs))
+        for number, output in enumerate(results):
+            if not is_tensor(output):
+                kind = type(output).__name__
+                raise AttributeError(
+                    f"'{kind}' object has no attribute 'requires_grad': output {number} of the function is not a "
+                    "tensor, and gradcheck compares tensors"
+                )
+        return differentiable(results)
+
     def dense_outputs(self) -> list[Any]:
         """Return the outputs that have a gradient, and refuse what PyTorch refuses.
 

@@ -182,6 +182,29 @@ def test_a_backward_that_differs_or_remembers_is_refused_in_both_modes(torch: An
     assert gradcheck(of(torch, lambda ctx, x: x * x, lambda x, g: g * 2 * x), (x,), fast_mode=fast)
 
 
+@pytest.mark.parametrize("fast", [False, True])
+def test_a_backward_that_is_wrong_and_differs_is_called_not_reentrant(torch: Any, fast: bool) -> None:
+    runs: list[int] = []
+
+    def backward(x: Any, g: Any) -> Any:
+        runs.append(1)
+        return g * 2 * x * (1 + 1e-2 * len(runs))
+
+    x = torch.tensor([0.5, -1.5], dtype=torch.float64, requires_grad=True)
+    with pytest.raises(GradcheckError, match="Backward is not reentrant"):
+        gradcheck(of(torch, lambda ctx, x: x * x, backward), (x,), fast_mode=fast)
+    with pytest.raises(GradcheckError, match="Jacobian mismatch"):
+        gradcheck(of(torch, lambda ctx, x: x * x, lambda x, g: g * 1.98 * x), (x,), fast_mode=fast)
+
+
+@pytest.mark.parametrize("extra", [3, None, "a"])
+def test_an_output_that_is_not_a_tensor_is_refused(torch: Any, extra: Any) -> None:
+    x = torch.tensor([0.5, -1.5], dtype=torch.float64, requires_grad=True)
+    with pytest.raises(AttributeError, match="object has no attribute 'requires_grad'"):
+        gradcheck(lambda x: (x.sin(), extra), (x,))
+    assert gradcheck(lambda x: (x.sin(), x.cos()), (x,))
+
+
 def _marked(ctx: Any, x: Any) -> Any:
     beside = x * 3
     ctx.mark_non_differentiable(beside)
