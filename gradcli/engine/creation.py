@@ -243,7 +243,7 @@ def arange(*bounds: Any, dtype: Any = None, device: Any = None, requires_grad: b
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
-        raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: {start}, {end}, {step}")
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = math.ceil((end - start) / step)
     return _finish((start + step * np.arange(count)).astype(kind), requires_grad, device)
 

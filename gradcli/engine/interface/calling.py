@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -32,18 +33,31 @@ def called(function: Callable[..., Any]) -> Callable[..., Any]:
                 return function(*args, **kwargs)
             return _into(name, out, function, args, kwargs)
         except AttributeError as error:
-            _name_the_argument(name, error, args, kwargs)
+            _name_the_argument(function, error, args, kwargs)
             raise
 
     return call
 
 
-def _name_the_argument(name: str, error: AttributeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _parameter(function: Callable[..., Any], number: int) -> str:
+    """Return the name of a positional argument, counted from 1, in front of its place; nothing if it has none."""
+    names = [
+        name
+        for name, entry in inspect.signature(function).parameters.items()
+        if entry.kind <= entry.POSITIONAL_OR_KEYWORD
+    ]
+    return f"{names[number - 1]!r} " if number <= len(names) else ""
+
+
+def _name_the_argument(
+    function: Callable[..., Any], error: AttributeError, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
     """Raise TypeError where an argument lacks what every tensor has."""
-    given = [(f"position {number}", value) for number, value in enumerate(args, start=1)]
+    name = function.__name__
+    given = [(f"{_parameter(function, number)}(position {number})", value) for number, value in enumerate(args, 1)]
     for where, value in (*given, *((f"{key!r}", value) for key, value in kwargs.items())):
         if value is error.obj and not isinstance(value, Tensor):
-            raise TypeError(f"{name}(): argument ({where}) must be Tensor, not {type(value).__name__}") from None
+            raise TypeError(f"{name}(): argument {where} must be Tensor, not {type(value).__name__}") from None
     if error.name == "_data":
         raise TypeError(f"{name}(): expected Tensor as element of an argument, but got {type(error.obj).__name__}")
 

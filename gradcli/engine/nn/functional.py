@@ -186,8 +186,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if tensor._data.dtype.kind not in "iu":
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     count = int(tensor._data.max()) + 1 if num_classes == -1 else num_classes
-    if tensor._data.size and not 0 <= tensor._data.min() <= tensor._data.max() < count:
-        raise RuntimeError("Class values must be non-negative and smaller than num_classes.")
+    if tensor._data.size and tensor._data.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if tensor._data.size and tensor._data.max() >= count:
+        raise RuntimeError("Class values must be smaller than num_classes.")
     return from_array((tensor._data[..., None] == np.arange(count)).astype(np.int64))
 
 

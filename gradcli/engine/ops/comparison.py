@@ -241,7 +241,7 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
         return tuple(from_array(positions) for positions in np.nonzero(condition._data))
     if condition._data.dtype.kind != "b":
         raise RuntimeError(
-            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.letter}"
         )
     first, second = operand(input, "input"), operand(other)
     x, y = arrays(first, second)

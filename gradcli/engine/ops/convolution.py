@@ -131,6 +131,8 @@ def pad_zeros(input: Tensor, pads: tuple[int, ...], value: float = 0) -> Tensor:
     widths = [(0, 0)] * ndim
     for place in range(len(pads) // 2):
         widths[ndim - 1 - place] = (pads[2 * place], pads[2 * place + 1])
+    if any(size + min(a, 0) + min(b, 0) < 0 for size, (a, b) in zip(input._data.shape, widths, strict=True)):
+        raise RuntimeError(f"narrow(): length must be non-negative: padding {list(pads)} cuts off more than there is.")
     cut = tuple(slice(max(-a, 0), size - max(-b, 0)) for (a, b), size in zip(widths, input._data.shape, strict=True))
     grown = np.pad(input._data[cut], [(max(a, 0), max(b, 0)) for a, b in widths], constant_values=value)
     return record(ConstantPadNdBackward0, grown, (input,), pads=pads)

@@ -12,7 +12,15 @@ from gradcli.engine.dtypes import complex128, float64
 from gradcli.engine.graph import Undifferentiable
 from gradcli.engine.ops.comparison import where
 from gradcli.engine.ops.linalg import matmul
-from gradcli.engine.ops.operands import Operand, axis, numpy_names, operand, refuse_kinds, require_one_dtype
+from gradcli.engine.ops.operands import (
+    Operand,
+    axis,
+    check_broadcast,
+    numpy_names,
+    operand,
+    refuse_kinds,
+    require_one_dtype,
+)
 from gradcli.engine.ops.reduction import ValuesIndices, amax, amin, named_result
 from gradcli.engine.ops.shape import movedim
 from gradcli.engine.ops.statistics import norm, std, var
@@ -106,15 +114,22 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """Return the cross products along an axis of length 3: `dim`, or the first of this length.
 
     Raises:
-        RuntimeError: the axis has another length, or no axis has it.
+        RuntimeError: the axis has another length, no axis has it, or the shapes do not fit.
     """
     require_one_dtype("linalg.cross", input, other)
-    shape = np.broadcast_shapes(input._data.shape, other._data.shape)
-    if dim is None and 3 not in shape:
+    first, second = input._data.shape, other._data.shape
+    if dim is None and 3 not in first:
         raise RuntimeError("no dimension of size 3 in input")
-    spot = shape.index(3) if dim is None else axis(dim, len(shape))
-    if shape[spot] != 3:
-        raise RuntimeError(f"linalg.cross: inputs dimension {spot} must have length 3. Got {shape[spot]}")
+    named = first.index(3) if dim is None else dim
+    if len(first) != len(second):
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    spot = axis(named, len(first))
+    if first[spot] != 3 or second[spot] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {named} must have length 3. Got {first[spot]} and {second[spot]}"
+        )
+    check_broadcast(first, second)
+    shape = np.broadcast_shapes(first, second)
     x, y = input.expand(shape), other.expand(shape)
     return x.roll(-1, spot) * y.roll(-2, spot) - x.roll(-2, spot) * y.roll(-1, spot)
 

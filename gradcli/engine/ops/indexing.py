@@ -12,7 +12,7 @@ from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import in_place, writeable
 from gradcli.engine.ops.operands import axis, operand, require_one_dtype, require_places
-from gradcli.engine.ops.parts import select, slice_axis
+from gradcli.engine.ops.parts import selected, slice_axis
 from gradcli.engine.ops.shape import alias, unsqueeze
 from gradcli.engine.recording import record, tracked
 from gradcli.engine.tensor import Tensor, from_array
@@ -190,26 +190,31 @@ def _basic_then_advanced(input: Tensor, key: Key) -> tuple[Tensor, Key]:
     used = sum(_width(entry) for entry in key)
     if used > input._data.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input._data.ndim}")
-    result, place = input, 0
+    result, place, shown = input, 0, 0
     left: list[Any] = []
     for entry in key:
         if entry is Ellipsis:
             skipped = input._data.ndim - used
             left += [slice(None)] * skipped
             place += skipped
+            shown += skipped
         elif entry is None:
             result = unsqueeze(result, place)
             left.append(slice(None))
             place += 1
+            shown += 1
         elif isinstance(entry, Tensor):
             left.append(entry)
             place += _width(entry)
+            shown += _width(entry)
         elif isinstance(entry, slice):
             result = _sliced(result, place, entry)
             left.append(slice(None))
             place += 1
+            shown += 1
         else:
-            result = select(result, place, entry)
+            result = selected(result, place, entry, shown)
+            shown += 1
     return result, tuple(left) if any(isinstance(entry, Tensor) for entry in left) else ()
 
 
@@ -297,10 +302,7 @@ def _require_within(index: Tensor, dim: int, shape: tuple[int, ...]) -> None:
     if found.dtype.kind not in "iu":
         raise RuntimeError(f"gather and scatter: Expected dtype int32/int64 for index, got {index.dtype}")
     if found.ndim != len(shape):
-        raise RuntimeError(
-            "Index tensor must have the same number of dimensions as input tensor, got "
-            f"{list(found.shape)} for {list(shape)}"
-        )
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     if any(have > size for place, (have, size) in enumerate(zip(found.shape, shape, strict=True)) if place != dim):
         raise RuntimeError(
             f"Size does not match at dimension {dim} expected index {list(found.shape)} to be no larger than self "

@@ -58,6 +58,21 @@ class TopkBackward0(SortBackward0):
     """As SortBackward0; elements that were not returned get 0."""
 
 
+def _mismatch(shapes: list[tuple[int, ...]], spot: int) -> str:
+    """Say which of the tensors to join does not fit the first."""
+    first = shapes[0]
+    for number, shape in enumerate(shapes):
+        if len(shape) != len(first):
+            return f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}"
+        for dim, (expected, size) in enumerate(zip(first, shape, strict=True)):
+            if size != expected and dim != spot:
+                return (
+                    f"Sizes of tensors must match except in dimension {spot}. Expected size {expected} but got size "
+                    f"{size} for tensor number {number} in the list."
+                )
+    return f"Sizes of tensors must match except in dimension {spot}"
+
+
 @numpy_names
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Return tensors joined along an existing axis; tensors of shape [0] are left out.
@@ -73,10 +88,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     spot = axis(dim, kept[0]._data.ndim)
     try:
         array = np.concatenate(arrays(*kept), axis=spot)
-    except ValueError as error:
-        raise RuntimeError(
-            f"Sizes of tensors must match except in dimension {spot}: got {[list(p._data.shape) for p in kept]}"
-        ) from error
+    except ValueError:
+        raise RuntimeError(_mismatch([piece._data.shape for piece in kept], spot)) from None
     lengths = tuple(piece._data.shape[spot] for piece in kept)
     return record(CatBackward0, array, kept, dim=spot, lengths=lengths)
 

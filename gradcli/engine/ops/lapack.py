@@ -11,8 +11,11 @@ import numpy as np
 from gradcli.engine.dtypes import Array
 
 
-class LinAlgError(RuntimeError, np.linalg.LinAlgError):
+class _LinAlgError(RuntimeError, np.linalg.LinAlgError):
     """A matrix is singular, not positive definite, or an iteration did not converge."""
+
+
+LinAlgError = _LinAlgError
 
 
 _REASONS = {

@@ -196,6 +196,9 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Return the products [N, m, p] of two batches of matrices [N, m, n] and [N, n, p]; raises as `mm`."""
+    for name, batch in (("batch1", input), ("batch2", mat2)):
+        if batch._data.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
     _shapes("bmm", input, mat2, (3, 3))
     a, b = input._data.shape, mat2._data.shape
     if a[0] != b[0] or a[2] != b[1]:

@@ -77,17 +77,17 @@ def _triangle(kind: type[Node], mask: Array, input: Tensor) -> Tensor:
     return record(kind, np.where(mask, input._data, input._data.dtype.type(0)), (input,), mask=from_array(mask))
 
 
-def _below(input: Tensor, offset: int) -> Array:
-    require_axes("tril and triu", input, 2)
+def _below(name: str, input: Tensor, offset: int) -> Array:
+    require_axes(name, input, 2)
     rows, columns = input._data.shape[-2:]
     return np.tri(rows, columns, offset, dtype=np.bool_)
 
 
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return a copy of matrices [..., m, n] with zeros above a diagonal (0: the main one, 1: the one above it)."""
-    return _triangle(TrilBackward0, _below(input, diagonal), input)
+    return _triangle(TrilBackward0, _below("tril", input, diagonal), input)
 
 
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return a copy of matrices [..., m, n] with zeros below a diagonal (0: the main one, 1: the one above it)."""
-    return _triangle(TriuBackward0, ~_below(input, diagonal - 1), input)
+    return _triangle(TriuBackward0, ~_below("triu", input, diagonal - 1), input)

@@ -185,7 +185,7 @@ def promoted(type1: dtype, type2: dtype) -> dtype:
 def require_axes(name: str, input: Tensor, least: int = 1) -> None:
     """Raise RuntimeError when a tensor has too few axes for an operation."""
     if input._data.ndim < least:
-        raise RuntimeError(f"{name}(): input tensor must have at least {least} dimensions, got {input._data.ndim}")
+        raise RuntimeError(f"{name}: input tensor must have at least {least} dimensions, got {input._data.ndim}")
 
 
 def refuse_kinds(name: str, array: Array, kinds: str) -> None:

@@ -112,12 +112,17 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     Raises:
         IndexError: the index is out of range, or the tensor is 0-d.
     """
-    spot, size = axis(dim, input._data.ndim), 0
+    spot = axis(dim, input._data.ndim)
     if not input._data.ndim:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    return selected(input, spot, index, spot)
+
+
+def selected(input: Tensor, spot: int, index: int, named: int) -> Tensor:
+    """As `select`, of an axis that is counted from 0, and has another number in messages."""
     size = input._data.shape[spot]
     if not -size <= index < size:
-        raise IndexError(f"index {index} is out of bounds for dimension {spot} with size {size}")
+        raise IndexError(f"index {index} is out of bounds for dimension {named} with size {size}")
     key = (slice(None),) * spot + (index,)
     return part_view(
         SelectBackward0, input, lambda array: _array_at(array, key), lambda root: select(root, spot, index)

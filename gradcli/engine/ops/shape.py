@@ -197,6 +197,12 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """Return the tensor with one axis split into several."""
     shape, spot = input._data.shape, axis(dim, input._data.ndim)
+    known = math.prod(size for size in sizes if size != -1)
+    if known != shape[spot] if -1 not in sizes else not known or shape[spot] % known:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[spot]}) in "
+            "the input tensor"
+        )
     return view(input, *shape[:spot], *resolved(sizes, shape[spot]), *shape[spot + 1 :])
 
 

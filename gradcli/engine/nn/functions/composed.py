@@ -99,8 +99,8 @@ def require_last_axes(input: Tensor, shape: tuple[int, ...]) -> None:
     have = input._data.shape
     if len(have) < len(shape) or have[len(have) - len(shape) :] != shape:
         raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape {['*', *shape]}, but got input of size "
-            f"{list(have)}"
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but "
+            f"got input of size{list(have)}"
         )
 
 

@@ -33,6 +33,17 @@ def _positions(mode: str, size: int, before: int, after: int) -> Array:
     return np.asarray((size - 1) - np.abs((size - 1) - np.abs(places)))
 
 
+def _require_pairs(pad: Sequence[int], ndim: int) -> None:
+    """Raise RuntimeError unless there are two numbers for an axis, and no more axes than the tensor has."""
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(pad) > 2 * ndim:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(pad)} and input of dimension {ndim}"
+        )
+
+
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """Return the tensor padded before and after its last axes.
 
@@ -46,8 +57,10 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     Raises:
         ValueError: there is no such mode.
         NotImplementedError: the mode does not pad so many axes.
-        RuntimeError: the padding is too wide for the axis, or a value is given for another mode than "constant".
+        RuntimeError: the padding is too wide for the axis, its numbers do not fit the axes, or a value is given for
+            another mode than "constant".
     """
+    _require_pairs(pad, input._data.ndim)
     if mode == "constant":
         return pad_zeros(input, tuple(pad), 0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):

@@ -1,0 +1,97 @@
+"""Shapes and indices that do not fit are refused with PyTorch's class of error, and the beginning of its words."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gradcli import engine
+
+
+def ones(t: Any, *shape: int) -> Any:
+    return t.ones(*shape)
+
+
+def padded(*pads: int, **options: Any) -> Callable[[Any], Any]:
+    return lambda t: tuple(t.nn.functional.pad(ones(t, 2, 3), pads, **options).shape)
+
+
+def crossed(first: tuple[int, ...], second: tuple[int, ...], **options: Any) -> Callable[[Any], Any]:
+    return lambda t: tuple(t.linalg.cross(ones(t, *first), ones(t, *second), **options).shape)
+
+
+CASES: dict[str, Callable[[Any], Any]] = {
+    "one padding": padded(1),
+    "three paddings": padded(1, 2, 3),
+    "three reflections": padded(1, 1, 1, mode="reflect"),
+    "paddings of three axes": padded(1, 1, 1, 1, 1, 1),
+    "paddings of two axes": padded(1, 2, 0, 1),
+    "no paddings": padded(),
+    "more cut off than there is": padded(-4, 0),
+    "more cut off in two parts": padded(-2, -2),
+    "all cut off": padded(-2, -1),
+    "cut off and added": padded(-4, 2),
+    "cross of 3 and 4": crossed((2, 3), (2, 4)),
+    "cross of 4": crossed((2, 4), (2, 4)),
+    "cross along axis 0": crossed((2, 3), (2, 3), dim=0),
+    "cross of other axes": crossed((2, 3), (3,)),
+    "cross of other rows": crossed((2, 3), (5, 3)),
+    "cross of one row": crossed((2, 3), (1, 3)),
+    "cross of columns": crossed((3, 2), (3, 1), dim=0),
+    "cross of no 3": lambda t: t.cross(ones(t, 2, 4), ones(t, 2, 4), dim=-1),
+    "second index": lambda t: ones(t, 2, 3)[0, 3],
+    "second index from the end": lambda t: ones(t, 2, 3)[0, -4],
+    "third index": lambda t: ones(t, 2, 3, 4)[0, 2, 9],
+    "index after a slice": lambda t: ones(t, 2, 3, 4)[1, :, 4],
+    "index after a new axis": lambda t: ones(t, 2, 3)[0, None, 5],
+    "index after an ellipsis": lambda t: ones(t, 2, 3, 4)[0, ..., 4],
+    "index of a row": lambda t: ones(t, 2, 3)[0][5],
+    "written": lambda t: ones(t, 2, 3).__setitem__((0, 5), 1.0),
+    "rows of other lengths": lambda t: t.cat([ones(t, 2, 3), ones(t, 2, 4)]),
+    "rows and a vector": lambda t: t.cat([ones(t, 2, 3), ones(t, 3)]),
+    "columns of other lengths": lambda t: t.cat([ones(t, 2, 3), ones(t, 2, 4), ones(t, 3, 3)], 1),
+    "batches of two axes": lambda t: t.bmm(ones(t, 2, 3), ones(t, 1, 3, 2)),
+    "a second batch of two axes": lambda t: t.bmm(ones(t, 1, 3, 2), ones(t, 2, 3)),
+    "unflatten": lambda t: ones(t, 2, 3).unflatten(1, (2, 2)),
+    "unflatten with a rest": lambda t: ones(t, 2, 3).unflatten(1, (-1, 2)),
+    "gather": lambda t: ones(t, 2, 3).gather(1, t.tensor([0])),
+    "condition of numbers": lambda t: t.where(ones(t, 2), ones(t, 2), ones(t, 2)),
+    "negative class": lambda t: t.nn.functional.one_hot(t.tensor([-1])),
+    "class too large": lambda t: t.nn.functional.one_hot(t.tensor([5]), 3),
+    "layer norm": lambda t: t.nn.functional.layer_norm(ones(t, 2, 3), (4,)),
+    "arange": lambda t: t.arange(3, 0),
+    "a number for a tensor": lambda t: t.sin(3),
+    "a second number for a tensor": lambda t: t.matmul(ones(t, 2), 3),
+    "tril of a vector": lambda t: t.tril(ones(t, 3)),
+}
+# Of these, the engine says more.
+LONGER = {"tril of a vector", "more cut off than there is", "more cut off in two parts", "cut off and added"}
+
+
+def outcome(case: Callable[[Any], Any], namespace: Any) -> tuple[str, str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return "returned", repr(case(namespace))
+        except Exception as error:
+            return type(error).__name__, str(error).rstrip(".")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_does_not_fit_is_refused_as_in_torch(name: str) -> None:
+    torch = pytest.importorskip("torch", reason="the reference for these errors is PyTorch")
+    ours, theirs = outcome(CASES[name], engine), outcome(CASES[name], torch)
+    if name in LONGER:
+        ours = (ours[0], ours[1][: len(theirs[1])])
+    assert ours == theirs
+
+
+def test_singular_matrices_raise_the_class_of_torch() -> None:
+    torch = pytest.importorskip("torch", reason="the reference for these errors is PyTorch")
+    for namespace in (torch, engine):
+        with pytest.raises(namespace.linalg.LinAlgError) as caught:
+            namespace.linalg.inv(namespace.zeros(2, 2))
+        assert caught.type.__name__ == "_LinAlgError"
