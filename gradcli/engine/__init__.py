@@ -119,7 +119,7 @@ from gradcli.engine.ops.matrices import (
 )
 from gradcli.engine.ops.numbers import (
     bitwise_left_shift, bitwise_right_shift, copysign, erfinv, gcd, isneginf, isposinf, isreal, lcm, nextafter,
-    signbit,
+    mvlgamma, signbit,
 )
 from gradcli.engine.ops.scattering import diagonal_scatter, scatter_reduce, select_scatter, slice_scatter
 from gradcli.engine.ops.medians import median, nanmedian
@@ -239,8 +239,9 @@ __all__ = [  # noqa: RUF022  (sorted as one table)
     "logical_xor", "logit", "logspace", "logsumexp", "long", "lt", "manual_seed", "margin_ranking_loss",
     "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp", "matrix_power", "matrix_rank", "max",
     "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm",
-    "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "nan", "nan_to_num", "nanmean",
-    "nanmedian", "nansum", "narrow", "ne", "neg", "negative", "newaxis", "nextafter", "nn", "no_grad", "nonzero",
+    "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "mvlgamma", "nan", "nan_to_num",
+    "nanmean", "nanmedian", "nansum", "narrow", "ne", "neg", "negative", "newaxis", "nextafter", "nn", "no_grad",
+    "nonzero",
     "norm", "normal", "not_equal", "numel", "ones", "ones_like", "optim", "outer", "pairwise_distance", "pdist",
     "permute", "pi", "pinverse", "pixel_shuffle", "pixel_unshuffle", "polar", "polygamma", "positive", "pow",
     "prelu", "preserve_format", "prod", "promote_types", "qr", "quantile", "rad2deg", "rand", "rand_like",

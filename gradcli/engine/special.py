@@ -20,7 +20,8 @@ from gradcli.engine.ops.elementwise import digamma as psi
 from gradcli.engine.ops.elementwise import lgamma as gammaln
 from gradcli.engine.ops.elementwise import sigmoid as expit
 from gradcli.engine.ops.logarithms import entr, logit, xlog1py, xlogy
-from gradcli.engine.ops.numbers import erfinv, ndtr, ndtri
+from gradcli.engine.ops.numbers import erfinv, log_ndtr, ndtr, ndtri
+from gradcli.engine.ops.numbers import mvlgamma as multigammaln
 from gradcli.engine.ops.statistics import logsumexp
 
 __all__ = [
@@ -38,9 +39,11 @@ __all__ = [
     "i1",
     "i1e",
     "log1p",
+    "log_ndtr",
     "log_softmax",
     "logit",
     "logsumexp",
+    "multigammaln",
     "ndtr",
     "ndtri",
     "polygamma",

@@ -121,6 +121,10 @@ OPTIMISERS: dict[str, Callable[[Any, Any], Any]] = {
     "Adam": lambda o, p: o.Adam(p, lr=0.1),
     "Adam, amsgrad": lambda o, p: o.Adam(p, lr=0.1, amsgrad=True, weight_decay=0.1),
     "AdamW": lambda o, p: o.AdamW(p, lr=0.1),
+    "Adagrad": lambda o, p: o.Adagrad(p, lr=0.1),
+    "Adagrad, decaying": lambda o, p: o.Adagrad(
+        p, lr=0.1, lr_decay=0.3, weight_decay=0.1, initial_accumulator_value=0.5, maximize=True
+    ),
     "RMSprop": lambda o, p: o.RMSprop(p, lr=0.05),
     "RMSprop, centered": lambda o, p: o.RMSprop(p, lr=0.05, momentum=0.5, centered=True),
     "LBFGS": lambda o, p: o.LBFGS(p, lr=0.5, max_iter=4),

@@ -175,6 +175,7 @@ ERRORS: dict[str, Callable[[Any], Any]] = {
     "orthogonal_": lambda t: t.nn.init.orthogonal_(t.ones(2)),
     "RNN": lambda t: t.nn.RNN(3, 4, 1, "sigmoid"),
     "groups of LBFGS": lambda t: t.optim.LBFGS([{"params": [t.ones(1)]}, {"params": [t.zeros(1)]}]),
+    "Adagrad": lambda t: t.optim.Adagrad([t.ones(1)], lr_decay=-1.0),
     "RMSprop": lambda t: t.optim.RMSprop([t.ones(1)], alpha=-1.0),
     "options for other parameters": lambda t: t.optim.SGD([t.ones(1)]).load_state_dict(
         t.optim.SGD([t.ones(1), t.ones(1)]).state_dict()

@@ -73,6 +73,8 @@ def _numbers() -> list[Operation]:
         row("i0e", lambda t, x: t.special.i0e(x), [(2, 3)], domain=_APART, kinks="at 0"),
         row("i1e", lambda t, x: t.special.i1e(x), [(2, 3)], domain=_APART, kinks="at 0"),
         row("ndtr", lambda t, x: t.special.ndtr(x), [(2, 3)], domain=_APART),
+        row("log_ndtr", lambda t, x: t.special.log_ndtr(x), [(2, 3)], domain=_APART),
+        row("mvlgamma", lambda t, x: t.mvlgamma(x + 1, 3), [(2, 3)], domain=_POSITIVE),
         row("ndtri", lambda t, x: t.special.ndtri(x), [(2, 3)], domain=_PROBABILITY),
         row("entr", lambda t, x: t.special.entr(x), [(2, 3)], domain=_POSITIVE),
         row("xlog1py", lambda t, x, y: t.special.xlog1py(x, y), [(2, 3), (3,)], domain=_POSITIVE),

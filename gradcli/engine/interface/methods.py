@@ -70,7 +70,7 @@ METHODS: dict[ModuleType, str] = {
     bessel: "i0",
     factorisation: "qr svd",
     arrangement: "diagflat fliplr flipud rot90 tensor_split hsplit vsplit dsplit sum_to_size",
-    numbers: """erfinv copysign isreal isposinf isneginf signbit nextafter gcd lcm bitwise_left_shift
+    numbers: """erfinv copysign isreal isposinf isneginf signbit mvlgamma nextafter gcd lcm bitwise_left_shift
         bitwise_right_shift""",
     matrices: "cholesky_solve cholesky_inverse matrix_exp cov corrcoef renorm",
     scattering: "select_scatter slice_scatter diagonal_scatter fill_diagonal_ scatter_reduce",

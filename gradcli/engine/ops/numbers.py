@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.comparison import where
-from gradcli.engine.ops.elementwise import erf, erfc
+from gradcli.engine.ops.elementwise import erf, erfc, lgamma
 from gradcli.engine.ops.operands import Operand, floating, operand, pair, refuse_kinds
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
@@ -47,6 +47,17 @@ class ErfinvBackward0(Node):
         return result
 
 
+class SpecialLogNdtrBackward0(Node):
+    """d log F(x) = f(x) / F(x) dx, f the density of the normal distribution; by logarithms, as both may underflow."""
+
+    _saved_names = ("self", "result")
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        x, result = self._unpack()
+        share: Tensor = (-x * x / 2 - result).exp() * (1 / math.sqrt(2 * math.pi))
+        return g * share
+
+
 def _erfinv(x: float) -> float:
     """Start from a quantile of the normal distribution, and take two Newton steps: for |x| > 1/2 on erfc.
 
@@ -75,6 +86,39 @@ def ndtr(input: Tensor) -> Tensor:
     """Return the standard normal distribution function at x."""
     half: Tensor = where(input < 0, erfc(-input / math.sqrt(2)), 1 + erf(input / math.sqrt(2)))
     return half / 2
+
+
+def log_ndtr(input: Tensor) -> Tensor:
+    """Return the logarithm of the standard normal distribution function at x, also where that underflows."""
+    refuse_kinds("log_ndtr", input._data, "c")
+    x = floating(input._data)
+    with np.errstate(invalid="ignore"):
+        array = np.asarray(np.vectorize(_log_ndtr, otypes=[x.dtype])(x))
+    return record(SpecialLogNdtrBackward0, array, (input,), (input,), keep=True)
+
+
+def _log_ndtr(x: float) -> float:
+    """Below -30 by Laplace's fraction F(x) = f(x) / (-x + 1 / (-x + 2 / (-x + 3 / ...)))."""
+    if x > 0:
+        return math.log1p(-math.erfc(x / math.sqrt(2)) / 2)
+    if not x <= -30:
+        return math.log(math.erfc(-x / math.sqrt(2)) / 2)
+    rest = -x
+    for k in range(12, 0, -1):
+        rest = -x + k / rest
+    return -x * x / 2 - math.log(rest) - math.log(2 * math.pi) / 2
+
+
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """Return the logarithm of the multivariate gamma function: p (p - 1) / 4 log(pi) + sum_j log Gamma(x - j / 2).
+
+    Raises:
+        RuntimeError: p is below 1.
+    """
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    halves = from_array((np.arange(p) / 2).astype(floating(input._data).dtype))
+    return lgamma(input.unsqueeze(-1) - halves).sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
 
 
 def ndtri(input: Tensor) -> Tensor:

@@ -3,12 +3,12 @@
 from typing import Any
 
 from gradcli.engine.interface.missing_names import refusal
-from gradcli.engine.optim.adaptive import Adam, AdamW, RMSprop
+from gradcli.engine.optim.adaptive import Adagrad, Adam, AdamW, RMSprop
 from gradcli.engine.optim.lbfgs import LBFGS
 from gradcli.engine.optim.optimizer import Optimizer
 from gradcli.engine.optim.sgd import SGD
 
-__all__ = ["LBFGS", "SGD", "Adam", "AdamW", "Optimizer", "RMSprop"]
+__all__ = ["LBFGS", "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop"]
 
 
 def __getattr__(name: str) -> Any:

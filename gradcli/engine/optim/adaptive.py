@@ -1,4 +1,4 @@
-"""Adam, AdamW and RMSprop: step sizes adapted to each element by the squares of its past gradients."""
+"""Adagrad, Adam, AdamW and RMSprop: step sizes adapted to each element by the squares of its past gradients."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from gradcli.engine.creation import zeros_like
+from gradcli.engine.creation import full_like, zeros_like
 from gradcli.engine.optim.optimizer import Optimizer, implementation
 from gradcli.engine.tensor import Tensor
 
@@ -153,3 +153,54 @@ class RMSprop(Optimizer):
         if group["momentum"]:
             scaled = state["momentum_buffer"].mul_(group["momentum"]).add_(scaled)
         tensor.add_(scaled, alpha=-group["lr"])
+
+
+class Adagrad(Optimizer):
+    """Gradients divided by the root of the sum of their squares so far (Duchi, Hazan and Singer, JMLR 12, 2011).
+
+    Args:
+        params: tensors, or groups of them; see `Optimizer`.
+        lr: the learning rate.
+        lr_decay: after n steps the rate is divided by 1 + n * lr_decay.
+        weight_decay: this multiple of the parameter is added to its gradient (L2 penalty).
+        initial_accumulator_value: what the sum of squares starts with.
+        eps: added to its root.
+        maximize: step along the gradient, not against it.
+        how: `foreach` and `fused`, which have no effect; `differentiable` must be False.
+
+    Raises:
+        ValueError: an option is negative.
+        NotImplementedError: `differentiable` is True.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        *,
+        maximize: bool = False,
+        **how: Any,
+    ) -> None:
+        options: dict[str, Any] = {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay}
+        options["initial_accumulator_value"] = initial_accumulator_value
+        for name, value in options.items():
+            if value < 0.0:
+                raise ValueError(f"Invalid {name} value: {value}")
+        options["maximize"] = maximize
+        known = {"foreach": None, "differentiable": False, "fused": None}
+        super().__init__(params, options | implementation(how, **known))
+
+    def _update(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+        direction = -gradient if group["maximize"] else gradient
+        if group["weight_decay"]:
+            direction = direction + tensor.detach() * group["weight_decay"]
+        if not state:
+            state.update(step=0, sum=full_like(tensor, group["initial_accumulator_value"]))
+        rate = group["lr"] / (1 + state["step"] * group["lr_decay"])
+        state["step"] += 1
+        state["sum"].add_(direction * direction)
+        tensor.add_(direction / (state["sum"].sqrt() + group["eps"]), alpha=-rate)
