@@ -112,7 +112,7 @@ class BestFirstSearch:
             self.backward_fails = not likeliest.fits
             square = squared(likeliest.solution.guess, self.attempted, self._trials.judge)
             self.square = () if square is None else self._trials.specs(square)
-        optionals = OptionalArguments(self._trials, self._unifier, self.attempted, self._hints.documented)
+        optionals = OptionalArguments(self._trials, self._unifier, self.attempted, self._hints)
         best = self._with_defaults_given(optionals.given(chosen.solution))
         sums = notes_on_sums(self._found, best.guess, self._hints, self._trials, self.overruled)
         self.notes = (*optionals.notes, *numbers, *sums)

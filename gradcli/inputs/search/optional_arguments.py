@@ -1,17 +1,20 @@
 """Arguments that default to None: they are given if forward accepts a tensor for them, one by one or together."""
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import final
 
-from gradcli.inputs.hints.argument_names import ADDED_NAMES, PARAMETER_NAMES, excludes_tensors
-from gradcli.inputs.hints.documented_shapes import Axis
+from gradcli.inputs.hints.added_terms import added_terms
+from gradcli.inputs.hints.argument_names import ADDED_NAMES, PARAMETER_NAMES, STATE_NAMES, excludes_tensors
+from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.alternatives import with_value
 from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
 from gradcli.inputs.search.choice import of_documented_shape
 from gradcli.inputs.search.replies import Reply, ended
 from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.inputs.search.unification import Solution, Unifier
+from gradcli.sources import tree_of
 from gradcli.targets import Trial
 
 OPTIONAL_TRIES = 80
@@ -27,15 +30,16 @@ class OptionalArguments:
 
     If backward then fails, either no tensor is meant there, as for a mask, or this is the mistake to be found. The name
     of the argument decides: a bias is given in any case, and a weight, or what has its documented shape, if backward
-    returns a gradient for it, even a wrong one; else it may be the weight of a loss. `notes` lists what is left out.
+    returns a gradient for it, even a wrong one; else it may be the weight of a loss. Where another parameter has a
+    gradient, what forward only adds is a bias by any name. `notes` lists what is left out.
     """
 
     def __init__(
         self, trials: Trials, unifier: Callable[[Skeleton], Unifier], attempted: Callable[[Guess], Trial],
-        documented: Mapping[str, tuple[Axis, ...]] | None = None,
+        hints: SourceHints,
     ) -> None:  # fmt: skip
         self._trials = trials
-        self._documented = documented or {}
+        self._hints = hints
         self._unifier = unifier
         self._attempted = attempted
         self._left: dict[int, str] = {}
@@ -71,9 +75,9 @@ class OptionalArguments:
             return best
         solution, reply = first
         names = [self._trials.slots[index].name.lower() for index in indices]
-        if ADDED_NAMES.issuperset(names) or ended(before) is Reply.RAISES:
+        if all(map(self._is_bias, indices)) or ended(before) is Reply.RAISES:
             return solution
-        meant = of_documented_shape(solution.guess, self._trials.slots, self._documented).issuperset(indices)
+        meant = of_documented_shape(solution.guess, self._trials.slots, self._hints.documented).issuperset(indices)
         if reply is Reply.REFUSED and (meant or PARAMETER_NAMES.issuperset(names)):
             return solution
         flags = {spec.name: spec.as_flag() for spec in self._trials.specs(solution.guess)}
@@ -81,6 +85,17 @@ class OptionalArguments:
             flag = flags[self._trials.slots[index].name]
             self._left[index] = f"not checked with {flag}: forward accepts it, but backward {reply.value}"
         return best
+
+    def _is_bias(self, index: int) -> bool:
+        """Whether an argument needs a gradient: by its name, or as it is only added to what has other parameters."""
+        slot = self._trials.slots[index]
+        if slot.name.lower() in ADDED_NAMES:
+            return True
+        if slot.suggested or STATE_NAMES.fullmatch(slot.name.lower()) or slot.name in self._hints.values.domains:
+            return False
+        others = [each for each in range(1, len(self._trials.slots)) if each != index]
+        learns = any(self._hints.gradient_of(each) is True for each in others)
+        return learns and slot.name in added_terms(tree_of(self._hints.forward), [slot.name])
 
     def _reply(self, guess: Guess, before: Trial) -> Reply:
         """What backward does with an optional argument: it fits where it does no worse than without."""
@@ -116,17 +131,21 @@ class OptionalArguments:
         return choice.rank == 0 or (is_parameter and choice.kind != "float")
 
     def _may_be_numbers(self, guess: Guess, indices: Sequence[int]) -> bool:
-        """Whether forward takes a number in the place of indices or a mask, which nothing else says that it wants.
+        """Whether forward takes fractions in the place of indices or a mask, which nothing else says that it wants.
 
-        If forward accepts a fraction here, the argument is more likely a limit or a scale than an index.
+        If forward accepts them, as a number or as a tensor, the argument is more likely a limit, a scale or a shift
+        than an index. A number may be refused only because it cannot be saved for backward as a tensor.
         """
         slots = self._trials.slots
         doubtful = [
             index
             for index in indices
-            if (kind := guess.skeleton[index].kind) in ("index", "mask") and kind not in slots[index].suggested
+            if (kind := guess.skeleton[index].kind) in ("index", "mask")
+            and kind not in slots[index].suggested
+            and not any(type(value) is int for value in self._hints.compared_with(slots[index].name))
         ]
-        return any(self._trials.judge(with_value(guess, index, _FRACTION)) is None for index in doubtful)
+        fractions = ((with_value(guess, index, _FRACTION), _as_float(guess, index)) for index in doubtful)
+        return any(self._trials.judge(each) is None for each in itertools.chain.from_iterable(fractions))
 
     def _choices(self, index: int) -> list[Choice]:
         slot = self._trials.slots[index]
@@ -136,3 +155,8 @@ class OptionalArguments:
 
 def _nones(trial: Trial) -> int:
     return sum(gradient is None for gradient in trial.gradients or ())
+
+
+def _as_float(guess: Guess, index: int) -> Guess:
+    choice = replace(guess.skeleton[index], kind="float")
+    return replace(guess, skeleton=(*guess.skeleton[:index], choice, *guess.skeleton[index + 1 :]))
