@@ -8,14 +8,7 @@ from typing import final
 from gradcli.cases import InputSpec
 from gradcli.inputs.hints.equal_parts import left_out_of, parts_of
 from gradcli.inputs.hints.source_hints import SourceHints
-from gradcli.inputs.search.backward_inputs import (
-    Fitting,
-    as_matrices,
-    as_vector,
-    merged,
-    squared,
-    with_tensor,
-)
+from gradcli.inputs.search.backward_inputs import Fitting, as_matrices, as_vector, merged, squared, with_tensor
 from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
 from gradcli.inputs.search.choice import (
     DEGENERATE,
@@ -31,6 +24,7 @@ from gradcli.inputs.search.choice import (
     notes_on_sums,
     of_documented_shape,
     overruled_by,
+    reply_avoided,
 )
 from gradcli.inputs.search.domains import (
     computes_of_matrices,
@@ -49,7 +43,16 @@ from gradcli.inputs.search.refinement import (
     with_statistics_of_features,
     without_ignored_ends,
 )
-from gradcli.inputs.search.replies import RAISING_BACKWARD, Attempt, Attempted, Reply, ended, penalty_of, reply_in
+from gradcli.inputs.search.replies import (
+    RAISING_BACKWARD,
+    Attempt,
+    Attempted,
+    Reply,
+    ended,
+    is_transposed,
+    penalty_of,
+    reply_at,
+)  # fmt: skip
 from gradcli.inputs.search.trials import Failure, Guess, Trials, lacked_by_a_constant
 from gradcli.inputs.search.unification import Solution, Unifier
 
@@ -79,13 +82,15 @@ class BestFirstSearch:
         self.attempted = Attempted(trials, attempt_backward)
         self._square = square_domain(hints.forward)
         self._numbers = frozenset(n for n, slot in enumerate(trials.slots) if hints.seems_a_number(slot.name, n))
+        counted = replace(hints, forward="").branches_on_rank
+        self._counted = frozenset(n for n, slot in enumerate(trials.slots) if slot.name in counted)
         self._fit = Fitting(
             trials=trials, attempted=self.attempted, penalty=self._backward_penalty, unifier=self._unifier
         )
         self._unsolved: list[tuple[float, float, int, Skeleton]] = []
         self._found: list[Accepted] = []
         self.overruled: tuple[InputSpec, ...] = ()
-        self.backward_fails = True
+        self.reply_there = Reply.RAISES
         self.square: tuple[InputSpec, ...] = ()
         self.notes: tuple[str, ...] = ()
         self.is_degenerate = False
@@ -109,7 +114,7 @@ class BestFirstSearch:
         numbers = notes_on_numbers(chosen, self._found, self._trials.slots)
         if likeliest is not None and not numbers:
             self.overruled = self._trials.specs(likeliest.solution.guess)
-            self.backward_fails = not likeliest.fits
+            self.reply_there = reply_avoided(likeliest, chosen)
             square = squared(likeliest.solution.guess, self.attempted, self._trials.judge)
             self.square = () if square is None else self._trials.specs(square)
         optionals = OptionalArguments(self._trials, self._unifier, self.attempted, self._hints)
@@ -155,7 +160,9 @@ class BestFirstSearch:
                 self._accept(outcome)
                 if last is None:
                     last = visited + max(MORE_SKELETONS, visited)
-                    self._budget.allow(MORE_TRIES * (1 if fitting(self._found) else 3))
+                    self._budget.allow(
+                        MORE_TRIES * (1 if any(each.fits_exactly for each in fitting(self._found)) else 3)
+                    )
                 if self._is_enough() or self._budget.is_slow:
                     break
             else:
@@ -173,7 +180,7 @@ class BestFirstSearch:
 
     def _is_enough(self) -> bool:
         """Whether enough solutions were found; three times as many are needed if backward fits none of them."""
-        return len(self._found) >= ENOUGH_SOLUTIONS * (1 if any(each.fits for each in self._found) else 3)
+        return len(self._found) >= ENOUGH_SOLUTIONS * (1 if any(each.fits_exactly for each in self._found) else 3)
 
     def runs_backward(self, guess: Guess) -> bool:
         """Whether forward and backward run on a guess without an exception."""
@@ -242,7 +249,9 @@ class BestFirstSearch:
             penalty=penalty,
             solution=solution,
             documented=of_documented_shape(solution.guess, self._trials.slots, self._hints.documented),
-            reply=Reply.FITS if penalty < RAISING_BACKWARD else reply_in(self.attempted(solution.guess)),
+            reply=reply_at(trial := self.attempted(solution.guess), penalty),
+            is_transposed=is_transposed(trial),
+            counted=frozenset(slot for slot in self._counted if solution.guess.shapes.get(slot) == ()),
             numbers=self._numbers,
         )
         self._found.append(found)
@@ -261,14 +270,13 @@ class BestFirstSearch:
                     return
 
     def _try_less_likely(self) -> None:
-        """If backward's own code raises on the likeliest inputs and on all others found, try those
-        with one argument changed.
+        """If backward fits none of the inputs found exactly, try those with one argument changed.
 
         `rate[:, None]` takes a matrix in forward, where a vector is meant. A gradient that the framework rejects is a
         mistake to be seen at the likeliest inputs, and no reason for this.
         """
         likeliest = min(self._found, key=lambda each: each.plain_score)
-        if any(each.fits and not each.is_degenerate for each in self._found):
+        if any(each.fits_exactly and not each.is_degenerate for each in self._found):
             return
         if likeliest.reply is Reply.REFUSED:
             return
@@ -285,11 +293,13 @@ class BestFirstSearch:
                 continue
             if self.runs_backward(outcome.guess) or self._fit.narrowed(outcome) is not None:
                 self._accept(outcome)
-                if any(each.fits and not each.is_degenerate for each in self._found):
+                if any(each.fits_exactly and not each.is_degenerate for each in self._found):
                     break
             elif returned is None and not self._raises(outcome.guess):
                 returned = outcome
-        if returned is None and not any(each.fits and not each.is_degenerate for each in self._found):
+        if any(each.fits and not each.is_degenerate for each in self._found):
+            return
+        if returned is None:
             shorter = self._fit.with_axes_less([each.solution.guess for each in self._found])
             whole = (each for each in shorter if not self._is_degenerate(each.guess))
             returned = next((each for each in whole if not self._raises(each.guess)), None)
@@ -386,5 +396,5 @@ class BestFirstSearch:
         self._budget.allow(OPTIONAL_TRIES)
         if self._trials.judge(given) is not None or self._backward_penalty(given) >= penalty:
             return best
-        self.overruled, self.backward_fails = self._trials.specs(best.guess), True
+        self.overruled, self.reply_there = self._trials.specs(best.guess), Reply.RAISES
         return replace(best, guess=given)

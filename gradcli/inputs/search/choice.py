@@ -31,6 +31,13 @@ BROADCAST = 1.5
 NARROWED, NARROWED_TO_ONE = 0.1, 1.0
 """Added where a tensor became smaller to fit its gradient: sizes of 2 and more come before single entries."""
 _FLOATS = ("float", "complex")
+_NOT_CHECKED = {
+    Reply.RAISES: "backward fails for these inputs, so they are not checked",
+    Reply.NONE: "there backward returns None for a tensor, so they are not checked; give these inputs if every tensor "
+    "should get a gradient",
+    Reply.SUMMED: "there the framework sums a gradient to its input's shape, so they are checked only if you give them",
+}
+"""What a note says of inputs that were not chosen because of what backward does there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +45,9 @@ class Accepted:
     """Inputs that forward accepts, with a score for how unlikely they are, and a penalty for a failing backward.
 
     `documented` are the tensors that have the shapes that documentation gives; `reply` is what backward does there;
-    `numbers` are arguments that may be numbers although forward takes tensors.
+    `numbers` are arguments that may be numbers although forward takes tensors. `is_transposed` says that a gradient
+    was refused that has its input's axes in another order. `counted` are tensors without axes of which backward counts
+    the axes, as in `g.sum() if t.dim() == 0 else g`.
     """
 
     plain_score: float
@@ -47,6 +56,8 @@ class Accepted:
     documented: frozenset[int] = frozenset()
     reply: Reply = Reply.FITS
     numbers: frozenset[int] = frozenset()
+    is_transposed: bool = False
+    counted: frozenset[int] = frozenset()
 
     @property
     def score(self) -> float:
@@ -63,6 +74,14 @@ class Accepted:
         """Whether backward runs, and returns gradients of the inputs' shapes."""
         return self.penalty < RAISING_BACKWARD
 
+    @property
+    def fits_exactly(self) -> bool:
+        """Whether it does so without a sum by the framework.
+
+        A vector that broadcasts where a matrix was meant, as in `adj + adj.t()`, gets the gradient of a matrix.
+        """
+        return self.fits and self.reply is Reply.FITS
+
 
 def fitting(found: Sequence[Accepted]) -> list[Accepted]:
     """The inputs found that backward fits, and in which no gradient of the likeliest ones is avoided."""
@@ -70,20 +89,23 @@ def fitting(found: Sequence[Accepted]) -> list[Accepted]:
 
 
 def chosen_among(found: Sequence[Accepted]) -> Accepted:
-    """The inputs to check with: the likeliest, or if backward fails there, others with the same tensors.
+    """The inputs to check with: the likeliest, or if backward does not fit there, others with the same tensors.
 
-    Those that it fits come first, then those where the framework sums what it returns. Where it fits none, inputs where
-    it returns something are preferred to those where it raises, so that a wrong shape is shown as one.
+    Those that it fits exactly come first, then those where the framework sums what it returns. Where it fits none,
+    inputs where it returns something are preferred to those where it raises, so that a wrong shape is shown as one.
     """
     likeliest = min(found, key=lambda each: each.plain_score)
-    if likeliest.fits:
-        return _best(_as_documented(found))
     whole = [each for each in _like_the_likeliest(found) if not each.is_degenerate]
-    usable = [each for each in whole if each.fits] or [each for each in whole if each.reply is Reply.SUMMED]
+    exact = [each for each in whole if each.fits_exactly]
+    if likeliest.fits:
+        best = _best(_as_documented(found))
+        return best if best.fits_exactly or not exact else _best(exact)
+    usable = exact or [each for each in whole if each.fits] or [each for each in whole if each.reply is Reply.SUMMED]
     if usable:
         return _best(usable)
     best = _best(_like_the_likeliest(found) if likeliest.reply is Reply.REFUSED else _as_documented(found))
-    returned = [each for each in whole if each.reply is Reply.REFUSED]
+    refused = [each for each in whole if each.reply is Reply.REFUSED]
+    returned = [each for each in refused if each.is_transposed] or refused
     if not returned or (best.fits and best.score <= _best(returned).plain_score):
         return best
     return _best(returned)
@@ -103,10 +125,11 @@ def _like_the_likeliest(found: Sequence[Accepted]) -> list[Accepted]:
     """The inputs that have all differentiable tensors of the likeliest ones, and their documented shapes.
 
     A gradient that is refused for a tensor is not avoided by integers or a number in that tensor's place, nor by
-    another shape than the documented one.
+    another shape than the documented one. Nor is it by a tensor without axes where backward is written for others too.
     """
     likeliest = min(found, key=lambda each: each.plain_score)
-    return [each for each in _as_documented(found) if _differentiable(each) >= _differentiable(likeliest)]
+    alike = [each for each in _as_documented(found) if _differentiable(each) >= _differentiable(likeliest)]
+    return [each for each in alike if each.counted <= likeliest.counted]
 
 
 def overruled_by(chosen: Accepted, found: Sequence[Accepted]) -> Accepted | None:
@@ -116,9 +139,17 @@ def overruled_by(chosen: Accepted, found: Sequence[Accepted]) -> Accepted | None
     return likeliest if changed else None
 
 
+def reply_avoided(likeliest: Accepted, chosen: Accepted) -> Reply:
+    """What backward does at inputs that were not chosen because of it: it fails, or else it fits less well."""
+    if not likeliest.fits:
+        return Reply.RAISES
+    return Reply.SUMMED if chosen.fits_exactly and not likeliest.fits_exactly else Reply.NONE
+
+
 def best_score(found: Sequence[Accepted]) -> float:
-    """The score of the best inputs so far."""
-    return min((each.score for each in found), default=math.inf)
+    """The score of the best inputs so far; where the framework sums a gradient, others may still fit better."""
+    scores = (each.score + RAISING_BACKWARD * (each.fits and not each.fits_exactly) for each in found)
+    return min(scores, default=math.inf)
 
 
 def cost_of_narrowing(guess: Guess) -> float:
@@ -264,7 +295,7 @@ def notes_on_numbers(chosen: Accepted, found: Sequence[Accepted], slots: Sequenc
 
 
 def notes_on(
-    solution: Solution, slots: Sequence[Slot], overruled: Sequence[InputSpec], *, fails: bool = True,
+    solution: Solution, slots: Sequence[Slot], overruled: Sequence[InputSpec], *, reply: Reply = Reply.RAISES,
     values: Documented | None = None,
 ) -> tuple[str, ...]:  # fmt: skip
     """Notes on the chosen inputs: others that forward accepts, and domains that restrict what is checked.
@@ -273,18 +304,13 @@ def notes_on(
         solution: the chosen inputs.
         slots: the arguments.
         overruled: the inputs that would have been chosen but for backward.
-        fails: whether backward fails for these; else it returns None for one of them.
+        reply: what backward does for these.
         values: what documentation says of the arguments' values.
     """
     notes = []
     if overruled:
         given = " ".join(spec.as_flag() for spec in overruled)
-        notes.append(
-            f"forward also accepts {given}, but backward fails for these inputs, so they are not checked"
-            if fails
-            else f"forward also accepts {given}, but there backward returns None for a tensor, so they are not "
-            "checked; give these inputs if every tensor should get a gradient"
-        )
+        notes.append(f"forward also accepts {given}, but {_NOT_CHECKED[reply]}")
     for index, (domain, parameters) in sorted(solution.guess.domains.items()):
         if domain != "normal" and not is_state(slots[index].name):
             bounds = "".join(f", {key}={value:g}" for key, value in parameters)

@@ -96,7 +96,7 @@ def infer(
             if not budget.is_slow:
                 others += alternatives_of(trials, hints, solution.guess, search.runs_backward, search.attempted)
             unchecked = () if search.overruled in others else search.overruled
-            notes = notes_on(solution, slots, unchecked, fails=search.backward_fails, values=hints.values)
+            notes = notes_on(solution, slots, unchecked, reply=search.reply_there, values=hints.values)
             late = () if budget.ran_late is None else (budget.ran_late,)
             return Inference(
                 specs=specs,

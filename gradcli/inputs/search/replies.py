@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.cases import Argument
 from gradcli.inputs.search.backward_inputs import exchanges
-from gradcli.inputs.search.error_messages import is_refusal
+from gradcli.inputs.search.error_messages import is_refusal, refused_gradient
 from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.targets import Trial
 
@@ -58,6 +58,18 @@ def reply_in(trial: Trial) -> Reply:
     if reply is not Reply.FITS:
         return reply
     return Reply.REFUSED if trial.lacks_a_sum else Reply.SUMMED if trial.is_summed() else Reply.FITS
+
+
+def reply_at(trial: Trial, penalty: float) -> Reply:
+    """The reply at inputs with this penalty: a mistake that is to be shown there is no reason against them."""
+    reply = reply_in(trial)
+    return Reply.FITS if penalty < RAISING_BACKWARD and reply is not Reply.SUMMED else reply
+
+
+def is_transposed(trial: Trial) -> bool:
+    """Whether the framework refused a gradient that has its input's axes in another order."""
+    refusal = refused_gradient(str(trial.backward_error))
+    return refusal is not None and refusal[0] != refusal[1] and sorted(refusal[0]) == sorted(refusal[1])
 
 
 def ended(trial: Trial) -> Reply:
