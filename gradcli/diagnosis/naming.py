@@ -4,14 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
-from gradcli.diagnosis.code.location import SuspectLine, locate
-from gradcli.diagnosis.entries import entries_of, worst_entries
+from gradcli.diagnosis.code.location import Seen, SuspectLine, locate
+from gradcli.diagnosis.entries import entries_of, worst_entries, wrong_mask
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.first_order import name_gradient
 from gradcli.diagnosis.higher_order import name_higher_order
 from gradcli.diagnosis.slips.naming import with_correction
+from gradcli.diagnosis.table import SIGNIFICANCE
 from gradcli.errors import OverrunError
 from gradcli.findings import FindingKind
 from gradcli.numerics.wording import of_largest
@@ -42,7 +44,7 @@ def name_findings(
     failed = [e for e in evidence if e.verdict is Verdict.FAILED]
     with watched() as watchdog, watchdog.during("naming", optional=True, share=NAMING_SECONDS), subject.session():
         try:
-            return _name_all(failed, subject, seed, corrections)
+            return _name_all(failed, subject, seed, corrections, _right(evidence))
         except OverrunError:
             return without_names(failed, subject)
 
@@ -73,11 +75,22 @@ def without_names(failed: Sequence[Evidence], subject: Subject, *, located: bool
     return tuple(_located(finding, subject) for finding in found) if located else tuple(found)
 
 
-def _name_all(failed: Sequence[Evidence], subject: Subject, seed: int, corrections: bool) -> tuple[Finding, ...]:
+def _right(evidence: Sequence[Evidence]) -> tuple[str, ...]:
+    """The inputs whose gradients are right for all outputs, and not zero for all."""
+    first = [e for e in evidence if e.order == 1 and e.input is not None]
+    faulty = {e.input for e in first if e.verdict is not Verdict.PASSED}
+    felt = [str(e.input) for e in first if not e.zero_everywhere and e.max_rel_error is not None]
+    return tuple(name for name in dict.fromkeys(felt) if name not in faulty)
+
+
+def _name_all(
+    failed: Sequence[Evidence], subject: Subject, seed: int, corrections: bool, right: Sequence[str]
+) -> tuple[Finding, ...]:
     named = list(_named_by_checks(failed, subject, seed, corrections))
     spoken_for = {finding.input for finding in named if finding.kind is not FindingKind.WRONG_ARITY}
     values = [e for e in failed if e.finding is None]
-    named += _gradients([e for e in values if e.order == 1 and e.input not in spoken_for], subject, seed, corrections)
+    first = [e for e in values if e.order == 1 and e.input not in spoken_for]
+    named += _gradients(first, subject, seed, corrections, right)
     higher = [e for e in values if e.order > 1]
     if higher:
         named.append(name_higher_order(higher, subject))
@@ -119,13 +132,15 @@ def _with_correction(finding: Finding, facts: Facts, mismatch: Mismatch | None =
     return finding if is_cut() else found
 
 
-def _gradients(failed: Sequence[Evidence], subject: Subject, seed: int, corrections: bool) -> Iterator[Finding]:
+def _gradients(
+    failed: Sequence[Evidence], subject: Subject, seed: int, corrections: bool, right: Sequence[str]
+) -> Iterator[Finding]:
     """One finding for each input whose first-order gradient is wrong, for each subject at which it was measured."""
     witnesses: dict[int, tuple[Subject, list[Evidence]]] = {}
     for e in failed:
         witness = e.measured_at if isinstance(e.measured_at, Subject) else subject
         witnesses.setdefault(id(witness), (witness, []))[1].append(e)
-    found: list[tuple[Finding, Subject, str | None]] = []
+    found: list[tuple[Finding, Subject, list[Evidence]]] = []
     for witness, group in witnesses.values():
         facts = Facts(witness, seed)
         for name in dict.fromkeys(str(e.input) for e in group):
@@ -138,11 +153,23 @@ def _gradients(failed: Sequence[Evidence], subject: Subject, seed: int, correcti
             if finding is None:
                 continue
             finding = _with_correction(finding, here, mismatch) if corrections else finding
-            found.append((finding, witness, own[0].note if witness is not subject else None))
+            found.append((finding, witness, own))
     unexplained = [str(finding.input) for finding, _, _ in found if finding.location is None]
-    for finding, witness, label in found:
-        placed = _located(finding, witness, unexplained)
+    for finding, witness, own in found:
+        seen = Seen(wrong=unexplained, right=right, wrong_entries=_wrong_entries(finding, witness, own))
+        placed, label = _located(finding, witness, seen), own[0].note if witness is not subject else None
         yield replace(placed, message=f"{placed.message}; the error appears {label}") if label else placed
+
+
+def _wrong_entries(finding: Finding, subject: Subject, own: Sequence[Evidence]) -> NDArray[np.bool_] | None:
+    """Which entries of a gradient are wrong for any output; None where that is not known."""
+    block = next((b for b in subject.domain.blocks if b.name == finding.input), None)
+    if block is None:
+        return None
+    parts = 2 if block.complex else 1
+    masks = [None if e.mismatch is None else wrong_mask(e.mismatch, block.shape, parts, SIGNIFICANCE) for e in own]
+    known = [mask for mask in masks if mask is not None]
+    return None if not known or len(known) < len(masks) else np.logical_or.reduce(known)
 
 
 def _facts_at(facts: Facts, mismatch: Mismatch | None, seed: int) -> Facts:
@@ -159,8 +186,8 @@ def _facts_at(facts: Facts, mismatch: Mismatch | None, seed: int) -> Facts:
     return Facts(subject.rebind(arguments), seed, outputs)
 
 
-def _located(finding: Finding, subject: Subject, wrong: Sequence[str] = ()) -> Finding:
-    place: SuspectLine | None = locate(finding, subject, wrong) if finding.location is None else None
+def _located(finding: Finding, subject: Subject, seen: Seen | None = None) -> Finding:
+    place: SuspectLine | None = locate(finding, subject, seen or Seen()) if finding.location is None else None
     return finding if place is None else replace(finding, location=place.location)
 
 

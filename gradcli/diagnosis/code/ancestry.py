@@ -13,6 +13,9 @@ _PASSED_ON = (
 )  # fmt: skip
 """What an expression that passes a value on consists of; sums only in indices."""
 
+Made = tuple[ast.stmt, str]
+"""An assignment, and one of the names that it binds."""
+
 
 class Ancestry:
     """The assignments of one backward that ran."""
@@ -20,6 +23,7 @@ class Ancestry:
     def __init__(self, backward: ast.FunctionDef, executed: Collection[int]) -> None:
         """`executed` are the lines that ran."""
         self._made: list[tuple[ast.stmt, set[str], ast.expr | None]] = []
+        self._anew = {id(node) for node in backward.body if isinstance(node, ast.Assign) and _is_whole(node)}
         for node in ast.walk(backward):
             if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and _ran(node, executed):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -33,26 +37,55 @@ class Ancestry:
             if value is not None and _names(value) & self._calculated:
                 self._calculated |= names
 
-    def source_of(self, value: ast.expr) -> ast.stmt | None:
+    def source_of(self, value: ast.expr, right: Collection[Made] = ()) -> ast.stmt | None:
         """The last statement that calculated the one value which an expression passes on; None if it calculates itself.
 
-        A factor that backward is given, such as grad_output, does not count. A sum of terms that a loop collects passes
-        the terms on; and what another backward
-        or Function returned is right where this one calculates further with it.
+        A factor that backward is given, such as grad_output, does not count, nor does a value in `right`. A sum of
+        terms that a loop collects passes the terms on; and what another backward or Function returned is right where
+        this one calculates further with it.
         """
         found: ast.stmt | None = None
+        line = value.lineno
         for _ in self._made:
             names = _names(value) & self._calculated if _passes_on(value) else set()
-            own = [(node, held) for node, bound, held in self._made if held is not None and bound & names]
-            if len(names) != 1 or not own:
+            if not isinstance(value, ast.Name):
+                names -= {name for name in _read_whole(value) if self._are_in(name, line, right)}
+            if len(names) != 1:
+                break
+            (name,) = names
+            own = [(node, held) for node, held in self._reaching(name, line) if held is not None]
+            if not own:
                 break
             last, held = max(own, key=lambda each: each[0].lineno)
             if _is_delegated(held) and not isinstance(value, ast.Name):
                 break
-            found, value = last, _added(last, held) or held
+            found, value, line = last, _added(last, held) or held, last.lineno
             if isinstance(found, ast.AugAssign) and value is held:
                 break
         return found
+
+    def behind_whole(self, values: Sequence[ast.expr]) -> set[Made]:
+        """The assignments whose whole value goes into one of these values, not an entry of it alone."""
+        found = set[Made]()
+        wanted = [(name, value.lineno) for value in values for name in _read_whole(value)]
+        while wanted:
+            name, line = wanted.pop()
+            for node, held in self._reaching(name, line):
+                if (node, name) not in found:
+                    found.add((node, name))
+                    wanted += [] if held is None else [(each, node.lineno) for each in _read_whole(held)]
+        return found
+
+    def _reaching(self, name: str, line: int) -> list[tuple[ast.stmt, ast.expr | None]]:
+        """The assignments of a name that it may have its value from at a line; all, if none stands before the line."""
+        own = [(node, held) for node, bound, held in self._made if name in bound]
+        before = [each for each in own if each[0].lineno < line]
+        anew = max((node.lineno for node, _ in before if id(node) in self._anew), default=0)
+        return [each for each in before if each[0].lineno >= anew] or own
+
+    def _are_in(self, name: str, line: int, right: Collection[Made]) -> bool:
+        """Whether all assignments that a name may have its value from at a line are among the right ones."""
+        return all((node, name) in right for node, _ in self._reaching(name, line))
 
     def shared(self, wrong: Sequence[ast.expr], right: Sequence[ast.expr]) -> ast.stmt | None:
         """The last statement that all wrong values are computed from, and no right one; None where there is none."""
@@ -73,6 +106,12 @@ class Ancestry:
                     wanted |= _names(node.iter if isinstance(node, ast.For) else node)
                     grown = True
         return {node for node, _, held in self._made if node in used and held is not None and _is_own(node, held)}
+
+
+def _is_whole(node: ast.Assign) -> bool:
+    """Whether an assignment binds names anew, and writes into no object."""
+    targets = [e for t in node.targets for e in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
+    return all(isinstance(target, ast.Name) for target in targets)
 
 
 def _is_own(node: ast.stmt, value: ast.expr) -> bool:
@@ -120,6 +159,14 @@ def _names(node: ast.AST) -> set[str]:
     if isinstance(node, ast.Attribute) and node.attr in ("shape", "dtype", "ndim", "size"):
         return set()
     return ({node.id} if isinstance(node, ast.Name) else set()).union(*map(_names, ast.iter_child_nodes(node)))
+
+
+def _read_whole(value: ast.expr) -> set[str]:
+    """The names whose values an expression reads, not only single entries or a part of them."""
+    parts = [node.value for node in ast.walk(value) if isinstance(node, ast.Subscript)]
+    inside = {id(part) for part in parts if isinstance(part, ast.Name)}
+    whole = {node.id for node in ast.walk(value) if isinstance(node, ast.Name) and id(node) not in inside}
+    return whole & _names(value)
 
 
 def _assigned(target: ast.expr) -> list[str]:

@@ -7,6 +7,7 @@ from types import FrameType
 from typing import Any, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradcli.backends.attribution import is_users_file
 from gradcli.backends.base import Subject
@@ -30,11 +31,38 @@ class SuspectLine:
     why: str
 
 
-def locate(finding: Finding, subject: Subject, wrong: Sequence[str] = ()) -> SuspectLine | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the checks saw of the gradients.
+
+    Nothing else explains those of the inputs `wrong`, those of the inputs `right` are right and not zero, and
+    `wrong_entries` tells which entries of the finding's own gradient are wrong, where that is known.
+    """
+
+    wrong: Sequence[str] = ()
+    right: Sequence[str] = ()
+    wrong_entries: NDArray[np.bool_] | None = None
+
+
+_NOTHING = Seen()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    """The search for the line of one finding: the lines of backward that ran, and what the checks saw."""
+
+    finding: Finding
+    subject: Subject
+    source: FunctionSource
+    executed: set[int]
+    seen: Seen
+
+
+def locate(finding: Finding, subject: Subject, seen: Seen = _NOTHING) -> SuspectLine | None:
     """The line to look at for a finding; None without source, and for a finding that has a line already.
 
-    For a gradient: the last statement that calculated what is returned for that input, and for the other inputs in
-    `wrong`, whose gradients nothing else explains; else the return statement, or the last statement that ran where
+    For a gradient: the last statement that calculated what is returned for that input, and for the other inputs whose
+    gradients nothing else explains, but for no right one; else the return statement, or the last statement that ran if
     there is none. For a write in place: the first statement that writes into an existing object. For a gradient in a
     wrong place: where it was computed.
     """
@@ -47,9 +75,9 @@ def locate(finding: Finding, subject: Subject, wrong: Sequence[str] = ()) -> Sus
         shown = finding.input is not None and (subject.info.rules or is_lambda)
         return _defined(function) if shown else None
     if finding.kind in _WRITES or finding.kind is FindingKind.SECOND_BACKWARD_FAILS:
-        seen = watched_write(subject, finding.kind, function)
-        line = _first_write(source) if seen is None else seen - source.first_line + 1
-        if seen is not None or finding.kind in _WRITES:
+        written = watched_write(subject, finding.kind, function)
+        line = _first_write(source) if written is None else written - source.first_line + 1
+        if written is not None or finding.kind in _WRITES:
             return None if line is None else _place(source, line, "writes in place")
     if finding.kind in (FindingKind.JVP_MISMATCH, FindingKind.VMAP_MISMATCH, FindingKind.JIT_MISMATCH):
         line = _return_line(source, _all_lines(source))
@@ -59,8 +87,9 @@ def locate(finding: Finding, subject: Subject, wrong: Sequence[str] = ()) -> Sus
         return SuspectLine(location=rounds, why="computes in a lower precision")
     executed = _executed_lines(subject, source)
     slot = None if subject.info.inner else _slot(finding, subject)
-    line = _return_line(source, executed) if slot is None else _filled_line(finding, subject, source, slot, executed)
-    line = _shared_line(subject, source, wrong, executed) or line if finding.input in wrong else line
+    search = _Search(finding=finding, subject=subject, source=source, executed=executed, seen=seen)
+    line = _return_line(source, executed) if slot is None else _filled_line(search, slot)
+    line = _shared_line(subject, source, seen.wrong, executed) or line if finding.input in seen.wrong else line
     if line is None and _last_return(source, executed) is None:
         line = _last_statement(source, executed)
     return None if line is None else _place(source, line, "computes what is returned")
@@ -154,13 +183,12 @@ def _last_statement(source: FunctionSource, executed: set[int]) -> int | None:
     return max(simple, default=None)
 
 
-def _filled_line(
-    finding: Finding, subject: Subject, source: FunctionSource, slot: int, executed: set[int]
-) -> int | None:
+def _filled_line(search: _Search, slot: int) -> int | None:
     """The line that wrote the wrong entries, if the result is a name and filled in pieces; else the one returned.
 
     For a gradient of too few digits the line that made the array it is written into, which has these few digits.
     """
+    finding, subject, source, executed = search.finding, search.subject, search.source, search.executed
     value = _returned_value(source, slot, executed)
     if isinstance(value, ast.Name) and finding.kind is FindingKind.LOW_PRECISION:
         made_at = first_rounded(subject, value.id)
@@ -169,13 +197,38 @@ def _filled_line(
     position = next((i for i, a in enumerate(subject.arguments) if a.name == finding.input), None)
     if isinstance(value, ast.Name) and position is not None and not subject.info.inner:
         shape = tuple(np.shape(subject.arguments[position].value))
-        found = last_written(subject, value.id, shape, finding.entries)
+        found = last_written(subject, value.id, shape, finding.entries, search.seen.wrong_entries)
         if found is not None:
-            line = found - source.first_line + 1
-            whole = [n for n in _assignments(source.tree, value.id) if n.lineno == line and isinstance(n, ast.Assign)]
-            made = Ancestry(source.tree, executed).source_of(whole[0].value) if whole else None
-            return line if made is None else made.lineno
-    return _returned_line(source, slot, executed)
+            line = found.line - source.first_line + 1
+            of_right = [n - source.first_line + 1 for n in found.of_right]
+            made = [n for n in _assignments(source.tree, value.id) if isinstance(n, ast.Assign | ast.AugAssign)]
+            whole = [n for n in made if n.lineno == line and isinstance(n, ast.Assign) and not _reads(n, value.id)]
+            right = [n.value for n in made if n.lineno in of_right]
+            made_by = _source_of(whole[0].value, search, right) if whole else None
+            return line if made_by is None else made_by.lineno
+    return _returned_line(search, slot)
+
+
+def _source_of(value: ast.expr, search: _Search, right: Sequence[ast.expr] = ()) -> ast.stmt | None:
+    """The statement that a wrong value comes from, and neither a right gradient nor the values `right` do."""
+    ancestry = Ancestry(search.source.tree, search.executed)
+    names = [argument.name for argument in search.subject.arguments]
+    places = [names.index(name) for name in search.seen.right if name in names]
+    returned = [_returned_value(search.source, place, search.executed) for place in places]
+    all_right = [*(each for each in returned if each is not None and each is not value), *right]
+    if search.finding.kind is FindingKind.TRANSPOSED and _transposes(value):
+        return None
+    return ancestry.source_of(value, ancestry.behind_whole(all_right))
+
+
+def _reads(statement: ast.Assign, name: str) -> bool:
+    """Whether the value of an assignment depends on what a name stood for before."""
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(statement.value))
+
+
+def _transposes(value: ast.expr) -> bool:
+    """Whether an expression turns the axes of a value that it passes on."""
+    return any(isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "H", "mH") for node in ast.walk(value))
 
 
 def _shared_line(subject: Subject, source: FunctionSource, wrong: Sequence[str], executed: set[int]) -> int | None:
@@ -224,15 +277,16 @@ def _may_write(node: ast.stmt, name: str, number: int) -> bool:
     return True
 
 
-def _returned_line(source: FunctionSource, slot: int, executed: set[int]) -> int | None:
+def _returned_line(search: _Search, slot: int) -> int | None:
     """The line of the last assignment that ran to what is returned in place `slot`."""
+    source, executed = search.source, search.executed
     statement = _last_return(source, executed)
     if statement is None or statement.value is None:
         return None
     value = _returned_value(source, slot, executed)
     if value is None:
         return _starred_line(source, slot, executed) or statement.lineno
-    made = Ancestry(source.tree, executed).source_of(value)
+    made = _source_of(value, search)
     if made is not None or not isinstance(value, ast.Name):
         return value.lineno if made is None else made.lineno
     lines = [n.lineno for n in _assignments(source.tree, value.id) if _ran(n, executed)]

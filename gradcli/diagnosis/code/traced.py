@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gradcli.backends.attribution import is_users_file
 from gradcli.backends.base import Subject
 from gradcli.errors import UserCodeError
+from gradcli.frozen import dataclass
 from gradcli.results import Entry, Location
 
 _MOST = 20_000_000
@@ -53,11 +54,26 @@ def traced(
     return True
 
 
-def last_written(subject: Subject, name: str, shape: tuple[int, ...], entries: Sequence[Entry]) -> int | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The line that wrote most of some wrong entries last, and those lines that wrote right entries alone."""
+
+    line: int
+    of_right: frozenset[int]
+
+
+def last_written(
+    subject: Subject,
+    name: str,
+    shape: tuple[int, ...],
+    entries: Sequence[Entry],
+    wrong: NDArray[np.bool_] | None = None,
+) -> Written | None:
     """The line of backward that wrote most of some entries of an array last; None if none did after it was made.
 
     `name` is the array's name in backward. It may be a whole Jacobian, with the input's `shape` as its last axes. None
-    also for entries of an input of another shape: a check may have found them at other sizes.
+    also for entries of an input of another shape: a check may have found them at other sizes. With all `wrong` entries,
+    a line that also wrote right ones, which are not zero, is named only if every line did.
     """
     code = getattr(subject.info.backward, "__code__", None)
     if not isinstance(code, CodeType) or not entries or not all(_lies_in(entry.index, shape) for entry in entries):
@@ -74,7 +90,12 @@ def last_written(subject: Subject, name: str, shape: tuple[int, ...], entries: S
             continue  # it was measured at inputs of other sizes
         at: Any = (..., *entry.index)
         found.update(int(n) for n in np.unique(lines[at]) if n)
-    return max(found, key=lambda line: (found[line], line)) if found else None
+    known = wrong is not None and wrong.shape == shape
+    of_right = {int(n) for n in np.unique(lines[..., ~wrong]) if n} if known and wrong is not None else set()
+    of_wrong = {int(n) for n in np.unique(lines[..., wrong])} if known else set()
+    suspects = set(found) - of_right or set(found)
+    line = max(suspects, key=lambda line: (found[line], line), default=None)
+    return None if line is None else Written(line=line, of_right=frozenset(of_right - of_wrong))
 
 
 def _lies_in(index: tuple[int, ...], shape: tuple[int, ...]) -> bool:
