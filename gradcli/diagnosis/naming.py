@@ -31,6 +31,19 @@ _CONSEQUENCES = frozenset(
     {FindingKind.SECOND_BACKWARD_FAILS, FindingKind.NONDETERMINISTIC_BACKWARD, FindingKind.NONDETERMINISTIC_FORWARD}
 )
 """Findings that a write in place causes: left out next to a finding of the write."""
+_BESIDE = frozenset(
+    {
+        FindingKind.LEAKS_MEMORY,
+        FindingKind.UNNEEDED_GRADIENT,
+        FindingKind.NEEDS_INPUT_GRAD,
+        FindingKind.UNDEFINED_GRAD,
+        FindingKind.NOT_TWICE_DIFFERENTIABLE,
+        FindingKind.JVP_MISMATCH,
+        FindingKind.VMAP_MISMATCH,
+        FindingKind.JIT_MISMATCH,
+    }
+)
+"""Findings that do not concern the values of the gradient in an ordinary call: they come after those that do."""
 
 
 def name_findings(
@@ -192,7 +205,7 @@ def _located(finding: Finding, subject: Subject, seen: Seen | None = None) -> Fi
 
 
 def _without_repeats(findings: Sequence[Finding]) -> list[Finding]:
-    """One finding for each kind, input and order, without those that another explains; generic names last."""
+    """One finding for each kind, input and order that no other explains: those of wrong values first, generic names last."""
     kinds = {finding.kind for finding in findings}
     explained = _CONSEQUENCES if kinds & _WRITES else frozenset()
     seen: dict[tuple[FindingKind, str | None, int], Finding] = {}
@@ -200,7 +213,7 @@ def _without_repeats(findings: Sequence[Finding]) -> list[Finding]:
         if finding.kind in explained:
             continue
         seen.setdefault((finding.kind, finding.input, finding.order), finding)
-    return sorted(seen.values(), key=lambda f: f.kind is FindingKind.WRONG_GRADIENT)
+    return sorted(seen.values(), key=lambda f: 2 if f.kind in _BESIDE else int(f.kind is FindingKind.WRONG_GRADIENT))
 
 
 __all__ = ["name_findings", "worst_entries"]
