@@ -205,7 +205,7 @@ def _located(finding: Finding, subject: Subject, seen: Seen | None = None) -> Fi
 
 
 def _without_repeats(findings: Sequence[Finding]) -> list[Finding]:
-    """One finding for each kind, input and order that no other explains: those of wrong values first, generic names last."""
+    """One finding for each kind, input and order that no other explains: first of wrong values, generic names later."""
     kinds = {finding.kind for finding in findings}
     explained = _CONSEQUENCES if kinds & _WRITES else frozenset()
     seen: dict[tuple[FindingKind, str | None, int], Finding] = {}

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from gradcli.backends.base import FloatArray
+from gradcli.diagnosis.code.sized_factor import of_sizes
 from gradcli.diagnosis.entries import indices_of
 from gradcli.diagnosis.factor import constant_factor, describe_factor, nearly_constant_factor
 from gradcli.diagnosis.facts import REAL_ROWS
@@ -142,7 +143,7 @@ def factor(suspect: Suspect) -> Named | None:
     alone = facts.subject.domain.blocks[suspect.block].size == facts.subject.codomain.size == 1
     if alone and suspect.elsewhere is None and not described.is_recognised:
         return None  # any two numbers have a quotient
-    because = f"; {described.because}" if described.because else ""
+    because = f"; {described.because}" if described.because else of_sizes(suspect, c)
     return (
         FindingKind.WRONG_FACTOR,
         f"{name}: the returned gradient is {_times(c, described.text)} the right one everywhere{because}",
