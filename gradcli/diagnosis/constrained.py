@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.diagnosis.contrast import seen_error
+from gradcli.diagnosis.factor import describe_factor, fit_factor, times
 from gradcli.diagnosis.facts import ROUNDING
 from gradcli.diagnosis.suspect import Named, Suspect, each
+from gradcli.diagnosis.table import SIGNIFICANCE
 from gradcli.errors import OverrunError
 from gradcli.findings import FindingKind
 from gradcli.verdict import tells_apart
@@ -60,8 +62,8 @@ def _as_part(suspect: Suspect, within: Callable[[_Array], _Array], changes: str)
     return ", and its symmetric part (the mean of it and its transpose) is right for all"
 
 
-def times_on_or_off_diagonal(suspect: Suspect) -> Named | None:
-    """A gradient for a symmetric matrix that is twice, or half, the right one on the diagonal or off it.
+def times_the_right_one(suspect: Suspect) -> Named | None:
+    """A gradient for a symmetric matrix that is a factor times the right one: twice or half, on or off the diagonal.
 
     It is compared for symmetric changes: where forward reads one triangle, the entries of its derivative say nothing.
     """
@@ -72,27 +74,61 @@ def times_on_or_off_diagonal(suspect: Suspect) -> Named | None:
     error = seen_error(suspect)
     if error is None or len(gradients) < len(suspect.gradients) or not kinds or not kinds[0][0].startswith("symmetric"):
         return None
-    _, within, is_own = kinds[0]
-    diagonal = np.broadcast_to(np.eye(block.shape[-1], dtype=bool), block.shape)
+    changes, within, is_own = kinds[0]
     judge = suspect.facts.explains_within
     if not is_own or not tells_apart(error, ROUNDING) or judge(suspect.block, gradients, within, error):
         return None
+
+    def is_right(change: Callable[[_Array], _Array]) -> bool:
+        right = judge(suspect.block, [change(g) for g in gradients], within, error)
+        return right and _holds_close_by(suspect, 0, within, error, change)
+
+    diagonal = np.broadcast_to(np.eye(block.shape[-1], dtype=bool), block.shape)
+    return _times_everywhere(suspect, gradients, (changes, within), is_right) or _times_in_part(
+        suspect, diagonal, is_right
+    )
+
+
+def _times_everywhere(
+    suspect: Suspect,
+    gradients: Sequence[_Array],
+    kind: tuple[str, Callable[[_Array], _Array]],
+    is_right: Callable[[Callable[[_Array], _Array]], bool],
+) -> Named | None:
+    changes, within = kind
+    seen = suspect.facts.projected_within(suspect.block, gradients, within)
+    claimed = np.concatenate([predicted for predicted, _, _ in seen])
+    numeric, bounds = (np.concatenate([getattr(s, name) for _, s, _ in seen]) for name in ("values", "bounds"))
+    c = fit_factor(claimed, numeric, bounds)
+    if c is None or abs(c - 1) <= SIGNIFICANCE or not is_right(lambda g: np.asarray(g / c)):
+        return None
+    described = describe_factor(c, suspect.facts.subject)
+    because = f"; {described.because}" if described.because else ""
+    return (
+        FindingKind.WRONG_SIGN if abs(c + 1) <= SIGNIFICANCE else FindingKind.WRONG_FACTOR,
+        f"{suspect.name}: the returned gradient is {times(c, described.text)} the right one everywhere, as {changes} "
+        f"show{because}",
+        {"factor": described.text},
+    )
+
+
+def _times_in_part(
+    suspect: Suspect, diagonal: NDArray[np.bool_], is_right: Callable[[Callable[[_Array], _Array]], bool]
+) -> Named | None:
     for wrong, where in ((~diagonal, "off"), (diagonal, "on")):
-        for times in (2.0, 0.5):
-            change = partial(_divided, wrong=wrong, times=times)
-            right = judge(suspect.block, [change(g) for g in gradients], within, error)
-            if right and _holds_close_by(suspect, 0, within, error, change):
+        for factor in (2.0, 0.5):
+            if is_right(partial(_divided, wrong=wrong, factor=factor)):
                 return (
                     FindingKind.WRONG_ENTRIES,
                     f"{suspect.name}: wrong only {where} the diagonal ({wrong.sum()} of {wrong.size} entries); there "
-                    f"the returned gradient is {times:g} times the right one; the others are right",
-                    {"predicate": f"{where} the diagonal", "wrong_total": int(wrong.sum()), "factor": f"{times:g}"},
+                    f"the returned gradient is {factor:g} times the right one; the others are right",
+                    {"predicate": f"{where} the diagonal", "wrong_total": int(wrong.sum()), "factor": f"{factor:g}"},
                 )
     return None
 
 
-def _divided(gradient: _Array, *, wrong: NDArray[np.bool_], times: float) -> _Array:
-    return np.where(wrong, gradient / times, gradient)
+def _divided(gradient: _Array, *, wrong: NDArray[np.bool_], factor: float) -> _Array:
+    return np.where(wrong, gradient / factor, gradient)
 
 
 def _unchanged(gradient: _Array) -> _Array:

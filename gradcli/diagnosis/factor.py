@@ -129,6 +129,11 @@ def describe_factor(c: float, subject: Subject, precision: float = 1e-7) -> Fact
     return Factor(value=c, text=f"{c:.9g}", because="", is_recognised=False)
 
 
+def times(c: float, text: str) -> str:
+    """A factor before "the right one": half of it, or 2 times it."""
+    return f"{text} of" if abs(c) < 1 else f"{text} times"
+
+
 def _numbers(subject: Subject) -> list[tuple[str, float]]:
     """The numbers among the arguments, and those that forward's other parameters default to."""
     given = {a.name for a in subject.arguments}
@@ -182,4 +187,4 @@ def _sizes(subject: Subject) -> list[tuple[int, str]]:
     return sizes
 
 
-__all__ = ["Factor", "Slope", "constant_factor", "describe_factor", "fit_factor", "nearly_constant_factor"]
+__all__ = ["Factor", "Slope", "constant_factor", "describe_factor", "fit_factor", "nearly_constant_factor", "times"]

@@ -194,22 +194,32 @@ class Facts:
 
         False too where the slopes could miss an `error`, relative to the gradient, as large as that of other changes.
         """
-        where, block = self.subject.domain.slices[place], self.subject.domain.blocks[place]
-        generator = np.random.default_rng([self._seed, 43, place])
-        arrays = [np.asarray(c) for c in candidate if c is not None]
-        for _ in range(2):
-            direction = self._direction(generator, where)
-            direction[where] = within(direction[where].reshape(block.shape)).reshape(-1)
-            slope = self._slope(generator, direction, None)
-            flat = [self._flat(place, c) for c in arrays]
-            predicted = np.array([part @ direction[where] for part in flat])
-            size = _size(flat, direction[where])
+        seen = self.projected_within(place, candidate, within)
+        for predicted, slope, size in seen:
             scale = float(np.max(np.maximum(size, np.abs(slope.values)), initial=0.0))
             if not tells_apart(error * scale, _MARGIN * float(np.max(slope.bounds, initial=0.0))):
                 return False
-            if len(flat) < len(candidate) or not _close(predicted, slope.values, slope.bounds, size, ROUNDING):
+            if not _close(predicted, slope.values, slope.bounds, size, ROUNDING):
                 return False
-        return True
+        return bool(seen)
+
+    def projected_within(
+        self, place: int, candidate: Sequence[Gradient], within: Callable[[NDArray[Any]], NDArray[Any]]
+    ) -> list[tuple[FloatArray, Slope, FloatArray]]:
+        """Along directions that `within` leaves as they are: <candidate, direction>, the slope, and the former's size.
+
+        Empty where a gradient is missing.
+        """
+        where, block = self.subject.domain.slices[place], self.subject.domain.blocks[place]
+        generator = np.random.default_rng([self._seed, 43, place])
+        flat = [self._flat(place, np.asarray(c)) for c in candidate if c is not None]
+        found: list[tuple[FloatArray, Slope, FloatArray]] = []
+        for _ in range(2 if len(flat) == len(candidate) else 0):
+            direction = self._direction(generator, where)
+            direction[where] = within(direction[where].reshape(block.shape)).reshape(-1)
+            predicted = np.array([part @ direction[where] for part in flat])
+            found.append((predicted, self._slope(generator, direction, None), _size(flat, direction[where])))
+        return found
 
     def judged(
         self,

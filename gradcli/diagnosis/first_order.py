@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from gradcli.diagnosis import cotangents, reductions, whole
 from gradcli.diagnosis.code.traced import first_rounding
-from gradcli.diagnosis.constrained import right_changes, times_on_or_off_diagonal
+from gradcli.diagnosis.constrained import right_changes, times_the_right_one
 from gradcli.diagnosis.entries import outputs_of, worst_entries
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.regions import naming as regions
@@ -111,7 +111,7 @@ _RULES: tuple[Callable[[Suspect], Named | None], ...] = (
     cotangents.ignored_output,
     cotangents.ignored_part,
     cotangents.mixed_up,
-    times_on_or_off_diagonal,
+    times_the_right_one,
     cotangents.right_for_ones,
     regions.by_rule,
     explained_by_slip,

@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.code.sized_factor import of_sizes
 from gradcli.diagnosis.entries import indices_of
-from gradcli.diagnosis.factor import constant_factor, describe_factor, nearly_constant_factor
+from gradcli.diagnosis.factor import constant_factor, describe_factor, nearly_constant_factor, times
 from gradcli.diagnosis.facts import REAL_ROWS
 from gradcli.diagnosis.suspect import Named, Suspect, each, name_of
 from gradcli.diagnosis.table import SIGNIFICANCE, Gradient
@@ -146,7 +146,7 @@ def factor(suspect: Suspect) -> Named | None:
     because = f"; {described.because}" if described.because else of_sizes(suspect, c)
     return (
         FindingKind.WRONG_FACTOR,
-        f"{name}: the returned gradient is {_times(c, described.text)} the right one everywhere{because}",
+        f"{name}: the returned gradient is {times(c, described.text)} the right one everywhere{because}",
         {"factor": described.text},
     )
 
@@ -166,14 +166,10 @@ def approximate_factor(suspect: Suspect) -> Named | None:
     text = f"{rounded:.9g}"
     return (
         FindingKind.WRONG_SIGN if rounded == -1 else FindingKind.WRONG_FACTOR,
-        f"{suspect.name}: the returned gradient is {_times(rounded, text)} the right one everywhere, to within "
+        f"{suspect.name}: the returned gradient is {times(rounded, text)} the right one everywhere, to within "
         f"{of_largest(off + abs(rounded - c))}",
         {"factor": text},
     )
-
-
-def _times(c: float, text: str) -> str:
-    return f"{text} of" if abs(c) < 1 else f"{text} times"
 
 
 def _varying_factor(suspect: Suspect, c: float) -> Named | None:
@@ -186,7 +182,7 @@ def _varying_factor(suspect: Suspect, c: float) -> Named | None:
     text = f"{c:.9g}"
     return (
         FindingKind.WRONG_FACTOR,
-        f"{suspect.name}: the returned gradient is {_times(c, text)} the right one in every entry; the factor changes "
+        f"{suspect.name}: the returned gradient is {times(c, text)} the right one in every entry; the factor changes "
         "with the inputs",
         {"factor": text},
     )

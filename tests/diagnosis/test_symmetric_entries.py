@@ -3,7 +3,7 @@
 import pytest
 
 import gradcli
-from gradcli.engine import autograd, linalg
+from gradcli.engine import autograd
 from gradcli.findings import FindingKind
 from gradcli.verdict import Verdict
 
@@ -40,11 +40,13 @@ def test_a_wrong_gradient_of_one_triangle_is_compared_by_its_symmetric_part(chan
     assert all(abs(e.analytic - e.numeric) > 3 * e.bound for e in finding.entries)
 
 
-def of_eigenvalues(change):
-    class Eigenvalues(autograd.Function):
+def of_eigenvalues(change, framework="gradcli.engine"):
+    own = pytest.importorskip(framework)
+
+    class Eigenvalues(own.autograd.Function):
         @staticmethod
         def forward(ctx, a):
-            values, vectors = linalg.eigh(a)
+            values, vectors = own.linalg.eigh(a)
             ctx.save_for_backward(vectors)
             return values
 
@@ -80,6 +82,24 @@ def test_entries_of_a_symmetric_gradient_that_are_counted_twice_are_told(change,
 def test_other_mistakes_are_not_said_to_be_on_or_off_the_diagonal(change):
     (finding,) = of_eigenvalues(change).findings
     assert "diagonal" not in finding.message
+
+
+@pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
+@pytest.mark.parametrize(
+    ("factor", "kind", "says"),
+    [
+        (2.0, FindingKind.WRONG_FACTOR, "is 2 times the right one everywhere"),
+        (-1.0, FindingKind.WRONG_SIGN, "is -1 times the right one everywhere"),
+        (1.01, FindingKind.WRONG_FACTOR, "is 1.01 times the right one everywhere"),
+    ],
+)
+def test_a_factor_of_a_symmetric_gradient_is_told(factor, kind, says, framework):
+    assert of_eigenvalues(lambda g: g, framework).verdict is Verdict.PASSED
+    (finding,) = of_eigenvalues(lambda g: factor * g, framework).findings
+    assert finding.kind is kind
+    assert says in finding.message
+    (finding,) = of_eigenvalues(lambda g: g + 0.01 * (g @ g), framework).findings
+    assert "times" not in finding.message
 
 
 def test_a_gradient_whose_symmetric_part_is_right_is_told():
