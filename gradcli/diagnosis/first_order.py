@@ -11,6 +11,7 @@ from gradcli.diagnosis.regions import naming as regions
 from gradcli.diagnosis.remembered import remembered
 from gradcli.diagnosis.residual import lacking_form
 from gradcli.diagnosis.slips.naming import explained_by_slip
+from gradcli.diagnosis.slips.repeated import lost_at_repeated_indices
 from gradcli.diagnosis.suspect import Named, Suspect, error_size
 from gradcli.diagnosis.terms import missing_term
 from gradcli.errors import OverrunError
@@ -114,6 +115,7 @@ _RULES: tuple[Callable[[Suspect], Named | None], ...] = (
     times_the_right_one,
     cotangents.right_for_ones,
     regions.by_rule,
+    lost_at_repeated_indices,
     explained_by_slip,
     whole.approximate_factor,
     regions.some_entries,

@@ -208,20 +208,32 @@ def _methods(statement: ast.Expr | ast.Assign | ast.Return, idiom: Idiom) -> Ite
 
 
 def accumulated(definition: ast.FunctionDef | ast.Lambda, idiom: Idiom) -> Iterator[Candidate]:
-    """Entries added where they were assigned: an index may name one more than once."""
+    """Entries added where they were assigned, by one statement or by all: an index may name one more than once."""
     if isinstance(definition, ast.Lambda):
         return
-    for node in _own(definition):
-        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
-        if isinstance(node, ast.Assign | ast.AugAssign) and isinstance(target, ast.Subscript):
-            parts = {"A": target.value, "I": target.slice, "V": node.value}
-            if idiom.by_methods:
-                made = build("A.index_put_((I,), V, accumulate=True)", **parts)
-            elif idiom.namespace is not None:
-                made = build(f"{idiom.namespace}.add.at(A, I, V)", **parts)
-            else:
-                continue
-            yield Candidate(3, (Change(node, ast.Expr(value=made)),))
+    found = [change for node in _own(definition) if (change := _accumulated(node, idiom)) is not None]
+    for change in found:
+        yield Candidate(3, (change,))
+    repeated = tuple(change for change in found if isinstance(change.old, ast.AugAssign))
+    if len(repeated) > 1:
+        yield Candidate(4, repeated)
+
+
+def _accumulated(node: ast.AST, idiom: Idiom) -> Change | None:
+    target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+    is_sum = isinstance(node, ast.Assign) or (
+        isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.Sub)
+    )
+    if not isinstance(node, ast.Assign | ast.AugAssign) or not is_sum or not isinstance(target, ast.Subscript):
+        return None
+    taken = isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Sub)
+    value = build("-V", V=node.value) if taken else node.value
+    parts = {"A": target.value, "I": target.slice, "V": value}
+    if idiom.by_methods:
+        return Change(node, ast.Expr(value=build("A.index_put_((I,), V, accumulate=True)", **parts)))
+    if idiom.namespace is None:
+        return None
+    return Change(node, ast.Expr(value=build(f"{idiom.namespace}.add.at(A, I, V)", **parts)))
 
 
 def multiplied_by_cotangent(value: ast.expr, scope: Scope) -> Iterator[Candidate]:

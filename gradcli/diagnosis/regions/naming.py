@@ -93,8 +93,19 @@ def _named(suspect: Suspect, mask: NDArray[np.bool_], rule: Rule | None) -> Name
     }
     return (
         FindingKind.WRONG_SIGN if c is not None and abs(c + 1) < SIGNIFICANCE else FindingKind.WRONG_ENTRIES,
-        f"{suspect.name}: {_where(rule, mask)} ({count} of {mask.size} entries){there}; the others are right",
+        f"{suspect.name}: {_where(rule, mask)} ({count} of {mask.size} entries){there}; the others are right"
+        f"{_advice(rule)}",
         extra,
+    )
+
+
+def _advice(rule: Rule | None) -> str:
+    """What adds values at repeated indices, as a clause."""
+    if rule is None or not rule.text.endswith("selects more than once"):
+        return ""
+    return (
+        "; an assignment to repeated indices, also with +=, keeps the last value alone: use np.add.at, index_add_ or "
+        "index_put_ with accumulate=True"
     )
 
 
