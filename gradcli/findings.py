@@ -194,8 +194,9 @@ class FindingKind(Enum):
     MUTATES_SAVED = (
         "mutates-saved",
         "GC303",
-        "backward changes a saved tensor in place.",
-        "The saved tensors' bytes are compared before and after backward.",
+        "A saved tensor is changed in place, by backward or by a later line of forward.",
+        "The saved tensors' bytes are compared before and after backward. Or a wrong gradient agrees with finite "
+        "differences of forward, at these inputs and at others, once forward keeps a copy of what it then writes into.",
         "Clone a saved tensor before writing into it.",
     )
     NONDETERMINISTIC_FORWARD = (

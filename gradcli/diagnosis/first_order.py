@@ -8,10 +8,11 @@ from gradcli.diagnosis.constrained import right_changes, times_the_right_one
 from gradcli.diagnosis.entries import outputs_of, worst_entries
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.regions import naming as regions
+from gradcli.diagnosis.regions.repeated import lost_at_repeated_indices
 from gradcli.diagnosis.remembered import remembered
 from gradcli.diagnosis.residual import lacking_form
 from gradcli.diagnosis.slips.naming import explained_by_slip
-from gradcli.diagnosis.slips.repeated import lost_at_repeated_indices
+from gradcli.diagnosis.slips.stale import stale_save
 from gradcli.diagnosis.suspect import Named, Suspect, error_size
 from gradcli.diagnosis.terms import missing_term
 from gradcli.errors import OverrunError
@@ -98,6 +99,7 @@ def _wrong(suspect: Suspect) -> Named:
 
 _RULES: tuple[Callable[[Suspect], Named | None], ...] = (
     remembered,
+    stale_save,
     whole.missing,
     whole.non_finite,
     whole.swapped,
