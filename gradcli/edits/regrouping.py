@@ -11,6 +11,9 @@ from gradcli.edits.products import untransposed
 from gradcli.edits.render import Change
 from gradcli.edits.scope import Scope
 
+_MOST_WAYS = 8
+"""Of the ways to turn the signs in a list so many are tried."""
+
 
 def regrouped(node: ast.expr) -> Iterator[Candidate]:
     """A sum and a product in other parentheses: `a * b - c` and `a * (b - c)`, `a - b - c` and `a - (b - c)`."""
@@ -121,13 +124,25 @@ def with_signs(node: ast.expr) -> Iterator[Candidate]:
 
 
 def with_opposite_signs(node: ast.expr) -> Iterator[Candidate]:
-    """A list, such as coordinates, with + for - and - for + in all its sums, as in a rotation the other way."""
+    """A list, such as coordinates, with + for - and - for + in all its sums, as in a rotation the other way.
+
+    Of a sum either term may be the one that is taken off: the inverse of `[c*x - s*y, s*x + c*y]` has `c*y - s*x`.
+    """
     if isinstance(node, ast.List | ast.Tuple) and isinstance(node.ctx, ast.Load):
         sums = [n for n in node.elts if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add | ast.Sub)]
         if len(sums) > 1:
-            turned = {n: ast.Sub() if isinstance(n.op, ast.Add) else ast.Add() for n in sums}
-            elts = [ast.BinOp(left=n.left, op=turned[n], right=n.right) if n in turned else n for n in node.elts]
-            yield Candidate(1.1 * len(sums), (Change(node, type(node)(elts=elts, ctx=ast.Load())),))
+            ways = itertools.product(*(_of_opposite_sign(n) for n in sums))
+            for turned in itertools.islice(ways, _MOST_WAYS):
+                made = dict(zip(sums, turned, strict=True))
+                elts = [made.get(n, n) if isinstance(n, ast.BinOp) else n for n in node.elts]
+                yield Candidate(1.1 * len(sums), (Change(node, type(node)(elts=elts, ctx=ast.Load())),))
+
+
+def _of_opposite_sign(node: ast.BinOp) -> list[ast.BinOp]:
+    if isinstance(node.op, ast.Sub):
+        return [ast.BinOp(left=node.left, op=ast.Add(), right=node.right)]
+    pairs = ((node.left, node.right), (node.right, node.left))
+    return [ast.BinOp(left=one, op=ast.Sub(), right=other) for one, other in pairs]
 
 
 def inverted(node: ast.expr) -> Iterator[Candidate]:

@@ -14,6 +14,7 @@ from gradcli.edits.regrouping import (
     regrouped,
     reordered,
     solved,
+    with_opposite_signs,
     with_signs,
 )
 from tests import warm
@@ -73,16 +74,42 @@ def test_another_form_of_an_expression(text, idiom, made):
 @pytest.mark.parametrize(
     ("text", "transposed", "symmetric"),
     [
-        ("-x @ g.T", {"-g @ x.T"}, {"(-x + (-x).T) @ g.T", "-x @ (g.T + g)"}),
-        ("x @ a.T", {"a @ x.T"}, {"(x + x.T) @ a.T", "x @ (a.T + a)"}),
-        ("a @ b", {"(a @ b).T"}, {"(a + a.T) @ b", "a @ (b + b.T)"}),
+        ("-x @ g.T", {"-g @ x.T"}, {("-x + (-x).T", "g.T"), ("-x", "g.T + g")}),
+        ("x @ a.T", {"a @ x.T"}, {("x + x.T", "a.T"), ("x", "a.T + a")}),
+        ("a @ b", {"(a @ b).T"}, {("a + a.T", "b"), ("a", "b + b.T")}),
         ("a * b", set(), set()),
     ],
 )
 def test_a_product_is_transposed_or_made_symmetric(text, transposed, symmetric):
     node = ast.parse(text, mode="eval").body
-    for edits, made in ((turned(node, TORCH), transposed), (symmetrised(node, TORCH, 1), symmetric)):
-        assert {ast.unparse(change.new) for each in edits for change in each.changes} == made
+    assert {ast.unparse(change.new) for each in turned(node, TORCH) for change in each.changes} == transposed
+    sums = {f"{_inside(left)} @ {_inside(right)}" for left, right in symmetric}
+    means = {f"{_inside(left, 2)} @ {_inside(right, 2)}" for left, right in symmetric}
+    wanted = {ast.unparse(ast.parse(each, mode="eval").body) for each in sums | means}
+    assert {ast.unparse(change.new) for each in symmetrised(node, TORCH, 1) for change in each.changes} == wanted
+
+
+def _inside(text, divisor=None):
+    return text if "+" not in text else f"({text})" if divisor is None else f"(({text}) / {divisor})"
+
+
+def test_twice_a_matrix_gives_a_sum_alone():
+    node = ast.parse("2 * a @ x", mode="eval").body
+    made = {ast.unparse(change.new) for each in symmetrised(node, TORCH, 1) for change in each.changes}
+    assert made == {"(a + a.T) @ x", "a @ (x + x.T)"}
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("[c * x - s * y, s * x + c * y]", {"[c * x + s * y, s * x - c * y]", "[c * x + s * y, c * y - s * x]"}),
+        ("[a - b, c - d]", {"[a + b, c + d]"}),
+        ("[a - b, c]", set()),
+    ],
+)
+def test_a_list_with_opposite_signs(text, made):
+    node = ast.parse(text, mode="eval").body
+    assert {ast.unparse(change.new) for each in with_opposite_signs(node) for change in each.changes} == made
 
 
 LEAK = """from gradcli.engine.autograd import Function
