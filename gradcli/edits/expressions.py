@@ -1,6 +1,7 @@
 """Edits of one expression of backward, each of which undoes a common mistake."""
 
 import ast
+import builtins
 from collections.abc import Iterator
 
 from gradcli.edits.idiom import Idiom, build, name
@@ -239,16 +240,22 @@ _CUMULATIVE = ("cumsum", "cumprod", "logcumsumexp")
 
 
 def reversed_runs(node: ast.expr, idiom: Idiom) -> Iterator[Candidate]:
-    """A running sum from the other end."""
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CUMULATIVE):
+    """A running sum from the other end, or a function of the user's, such as a filter, that runs along an axis."""
+    if not isinstance(node, ast.Call):
         return
+    called, given = node.func, node.args
+    is_own = isinstance(called, ast.Name) and not hasattr(builtins, called.id) and bool(given)
+    if is_own and isinstance(given[0], ast.Starred | ast.Constant):
+        return
+    if not is_own and not (isinstance(called, ast.Attribute) and called.attr in _CUMULATIVE):
+        return
+    method = called if isinstance(called, ast.Attribute) and len(given) + len(node.keywords) <= 1 else None
     for axis in (0, 1, 2, -1):
-        is_method = len(node.args) + len(node.keywords) <= 1
-        inner = idiom.flipped(node.func.value if is_method else node.args[0], axis)
+        inner = idiom.flipped(given[0] if method is None else method.value, axis)
         if inner is None:
             return
-        if is_method:
-            func = ast.Attribute(value=inner, attr=node.func.attr, ctx=ast.Load())
+        if method is not None:
+            func = ast.Attribute(value=inner, attr=method.attr, ctx=ast.Load())
             call = ast.Call(func=func, args=node.args, keywords=node.keywords)
         else:
             call = ast.Call(func=node.func, args=[inner, *node.args[1:]], keywords=node.keywords)

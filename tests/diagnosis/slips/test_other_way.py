@@ -1,4 +1,4 @@
-"""A rotation that is not turned back, and a matrix that is taken for symmetric: the line with what belongs there."""
+"""A rotation or a filter that does not run back, a matrix taken for symmetric: the line with what belongs there."""
 
 import pytest
 
@@ -68,3 +68,43 @@ def test_what_belongs_there_is_told(framework, text, right, wrong, kind, said, t
     assert said.replace("angle.mT", "angle.T") in finding.message.replace("angle.mT", "angle.T")
     (finding,) = checked(tmp_path / "other.py", text, framework, f"1.01 * {right}").findings
     assert "1.01 times the right one" in finding.message
+
+
+FILTER = """import {framework} as torch
+from {framework}.autograd import Function
+
+
+def run(x, a):
+    y, out = 0 * x[0], []
+    for v in x:
+        y = (1 - a) * v + a * y
+        out.append(y)
+    return torch.stack(out)
+
+
+class Case(Function):
+    @staticmethod
+    def forward(ctx, x, a=0.7):
+        ctx.a = a
+        return run(x, a)
+
+    @staticmethod
+    def backward(ctx, g):
+        return {of_x}, None
+"""
+BACKWARDS = "run(g.flip(0), ctx.a).flip(0)"
+
+
+@pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
+def test_a_filter_that_has_to_run_backwards(framework, tmp_path):
+    pytest.importorskip(framework.partition(".")[0])
+    found = {}
+    for number, of_x in enumerate((BACKWARDS, "run(g, ctx.a)", f"1.01 * {BACKWARDS}")):
+        path = tmp_path / f"case{number}.py"
+        path.write_text(FILTER.format(framework=framework, of_x=of_x))
+        found[of_x] = gradcli.check(f"{path}:Case", {"x": {"shape": [5]}}, order=1, samples=1, shrink=False).cases[0]
+    assert found.pop(BACKWARDS).verdict is Verdict.PASSED
+    wrong, scaled = (case.findings[0] for case in found.values())
+    assert wrong.kind is K.WRONG_SHIFT
+    assert f"`run(g, ctx.a)` where `{BACKWARDS}` belongs" in wrong.message
+    assert "1.01 times the right one" in scaled.message
