@@ -47,23 +47,20 @@ def untransposed(node: Any) -> ast.expr | None:
 
 
 def symmetrised(node: ast.expr, idiom: Idiom, rank: int) -> Iterator[Candidate]:
-    """A product with a matrix, or with twice a matrix, as one with the sum of it and its transpose, or their mean.
+    """A product with a matrix, or with twice a matrix, as one with the sum of it and its transpose.
 
-    The mean is right where the 2 of a quadratic form stands elsewhere, as in `2 * g * (A @ x)`.
+    A matrix by name as the mean of both: the 2 of a quadratic form may stand elsewhere, as in `2 * g * (A @ x)`.
     """
+    if isinstance(node, ast.Name) and rank > 1:
+        yield Candidate(2.5, (Change(node, build("(A + T) / 2", A=node, T=idiom.transposes(node, rank)[0])),))
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.MatMult):
         return
     left, right = _undoubled(node.left), node.right
-    is_doubled = left is not node.left
     rank = max(rank, 2)  # the operands' where one of them is a vector
     for turned_left in _turned_alone(left, idiom, rank):
         yield Candidate(3, (Change(node, build("(A + T) @ B", A=left, T=turned_left, B=right)),))
-        if not is_doubled:
-            yield Candidate(3.5, (Change(node, build("(A + T) / 2 @ B", A=left, T=turned_left, B=right)),))
     for turned_right in _turned_alone(right, idiom, rank):
         yield Candidate(3, (Change(node, build("A @ (B + T)", A=left, T=turned_right, B=right)),))
-        if not is_doubled:
-            yield Candidate(3.5, (Change(node, build("A @ ((B + T) / 2)", A=left, T=turned_right, B=right)),))
 
 
 def _turned_alone(node: ast.expr, idiom: Idiom, rank: int) -> list[ast.expr]:

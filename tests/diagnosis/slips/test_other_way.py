@@ -41,8 +41,16 @@ class Case(Function):
 """
 BACK = "torch.stack([c * g[:, 0] + s * g[:, 1], c * g[:, 1] - s * g[:, 0]], 1)"
 FORTH = "torch.stack([c * g[:, 0] - s * g[:, 1], s * g[:, 0] + c * g[:, 1]], 1)"
+ENERGY = QUADRATIC.replace("((x @ angle) * x).sum(-1)", "(x[:, None] * angle * x).sum()").replace(
+    "x.mT @ (g[:, None] * x)", "g * x[:, None] * x"
+)
+HALVES = "g * ((angle * x).sum(-1) + (angle * x[:, None]).sum(0))"
 SUM, TWICE = "g[:, None] * (x @ (angle + angle.mT))", "2 * g[:, None] * (x @ angle)"
-SHAPES = {ROTATION: {"angle": [3], "x": [3, 2]}, QUADRATIC: {"angle": [4, 4], "x": [3, 4]}}
+SHAPES = {
+    ENERGY: {"angle": [4, 4], "x": [4]},
+    ROTATION: {"angle": [3], "x": [3, 2]},
+    QUADRATIC: {"angle": [4, 4], "x": [3, 4]},
+}
 
 
 def checked(path, text, framework, of_x):
@@ -58,8 +66,9 @@ def checked(path, text, framework, of_x):
     [
         (ROTATION, BACK, FORTH, K.WRONG_SIGN, "`[c * g[:, 0] + s * g[:, 1], c * g[:, 1] - s * g[:, 0]]` belongs"),
         (QUADRATIC, SUM, TWICE, K.TRANSPOSED, "`2 * g[:, None] * (x @ ((angle + angle.mT) / 2))` belongs"),
+        (ENERGY, HALVES, "2 * g * (angle * x).sum(-1)", K.TRANSPOSED, "(angle + angle.mT) / 2"),
     ],
-    ids=["rotation", "quadratic"],
+    ids=["rotation", "quadratic", "energy"],
 )
 def test_what_belongs_there_is_told(framework, text, right, wrong, kind, said, tmp_path):
     assert checked(tmp_path / "right.py", text, framework, right).verdict is Verdict.PASSED
