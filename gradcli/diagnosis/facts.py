@@ -300,6 +300,10 @@ class Facts:
         """Forward at the point itself."""
         return self._map.value(self._point)
 
+    def returns_input(self, place: int) -> bool:
+        """Whether forward returns the input at a place as it is."""
+        return np.array_equal(self.value, self._point[self.subject.domain.slices[place]])
+
     def keeps_value(self) -> bool:
         """Whether forward, whose code may have changed, still returns the `value` that it had."""
         try:

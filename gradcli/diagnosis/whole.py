@@ -112,6 +112,11 @@ def _sums_down(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
     return len(small) <= len(large) and all(a in (1, b) for a, b in zip(padded, large, strict=True))
 
 
+SURROGATE_ADVICE = (
+    "if this is meant as a straight-through or surrogate gradient, declare it in a spec with `expect: surrogate`"
+)
+
+
 def conjugate(suspect: Suspect) -> Named | None:
     """The conjugate of the right gradient."""
     if not suspect.facts.subject.domain.blocks[suspect.block].complex or suspect.is_beyond_slopes:
@@ -136,19 +141,24 @@ def factor(suspect: Suspect) -> Named | None:
     if abs(c + 1) <= SIGNIFICANCE:
         return (
             FindingKind.WRONG_SIGN,
-            f"{name}: the returned gradient is -1 times the right one everywhere",
+            f"{name}: the returned gradient is -1 times the right one everywhere{_advice(suspect)}",
             {"factor": "-1"},
         )
     described = describe_factor(c, facts.subject)
     alone = facts.subject.domain.blocks[suspect.block].size == facts.subject.codomain.size == 1
     if alone and suspect.elsewhere is None and not described.is_recognised:
         return None  # any two numbers have a quotient
-    because = f"; {described.because}" if described.because else of_sizes(suspect, c)
+    because = (f"; {described.because}" if described.because else of_sizes(suspect, c)) + _advice(suspect)
     return (
         FindingKind.WRONG_FACTOR,
         f"{name}: the returned gradient is {times(c, described.text)} the right one everywhere{because}",
         {"factor": described.text},
     )
+
+
+def _advice(suspect: Suspect) -> str:
+    """What to do if the gradient is meant so: a forward that returns its input is written for its backward alone."""
+    return f"; {SURROGATE_ADVICE}" if suspect.facts.returns_input(suspect.block) else ""
 
 
 def approximate_factor(suspect: Suspect) -> Named | None:
@@ -230,11 +240,6 @@ def _with_axes(suspect: Suspect, *, axes: tuple[int, ...]) -> Sequence[Gradient]
 
 def _divided(suspect: Suspect, *, factor: float) -> Sequence[Gradient]:
     return each(suspect, lambda g: g / factor)
-
-
-SURROGATE_ADVICE = (
-    "if this is meant as a straight-through or surrogate gradient, declare it in a spec with `expect: surrogate`"
-)
 
 
 def surrogate(suspect: Suspect) -> Named | None:

@@ -5,7 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gradcli.diagnosis.whole import surrogate
+import gradcli
+from gradcli.diagnosis.whole import SURROGATE_ADVICE, surrogate
+from gradcli.engine.autograd import Function
 from gradcli.findings import FindingKind
 
 
@@ -28,3 +30,30 @@ def test_a_derivative_that_is_known_to_be_zero_is_called_zero(numeric, bound):
 )
 def test_a_derivative_that_may_be_another_number_is_not(numeric, bound):
     assert surrogate(suspect([numeric, 0.0], [bound, 0.0], [1.0, -1.0])) is None
+
+
+def layer(share, gain):
+    class Layer(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x) if gain == 1 else gain * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return share * g
+
+    return Layer
+
+
+@pytest.mark.parametrize("share", [-1.0, 0.5, -0.3])
+def test_a_factor_of_a_forward_that_returns_its_input_may_be_meant(share):
+    (case,) = gradcli.check(layer(share, 1), {"x": {"shape": [3, 4]}}, order=1, shrink=False).cases
+    (finding,) = case.findings
+    assert finding.kind is (FindingKind.WRONG_SIGN if share == -1 else FindingKind.WRONG_FACTOR)
+    assert finding.message.endswith(SURROGATE_ADVICE)
+
+
+@pytest.mark.parametrize("share", [-1.0, 0.5])
+def test_a_factor_of_another_forward_is_a_mistake(share):
+    (case,) = gradcli.check(layer(share, 2), {"x": {"shape": [3, 4]}}, order=1, shrink=False).cases
+    assert SURROGATE_ADVICE not in case.findings[0].message
