@@ -31,9 +31,14 @@ def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, seconds
         seconds: its wall time.
     """
     names = [parameter.name for parameter in info.parameters]
+    if not names:
+        return (
+            f"{info.name} takes no arguments, so it has no gradient: give a target that takes tensors; if "
+            f"{info.name} returns such a target, assign it to a name in the module and give that name"
+        )
     lines = [
         f"no inputs found that {info.name} accepts: tried {budget.count:,} sets in {seconds:.1f} s "
-        f"(arguments {', '.join(names) or 'none'}; tensors of rank 0 to 4, indices, masks, constants)"
+        f"(arguments {', '.join(names)}; tensors of rank 0 to 4, indices, masks, constants)"
     ]
     if best is not None and best.error is not None:
         lines += [f"  {line}" for line in _what_was_raised(best.error, best.message)]

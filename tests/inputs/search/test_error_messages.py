@@ -25,6 +25,15 @@ def test_where_nothing_fits_the_error_says_what_was_tried_and_what_to_give():
     assert "Error" in text
 
 
+def test_a_target_without_arguments_is_told_from_one_whose_inputs_are_not_found():
+    def make():
+        return np.sin
+
+    with pytest.raises(InputsNotFoundError, match="make takes no arguments, so it has no gradient") as caught:
+        infer(plain.info_of(make), plain.attempt_of(make))
+    assert "assign it to a name in the module" in str(caught.value)
+
+
 def by_keys(batch, scale, k=2):
     return batch["x"] * scale + batch["x"] * batch["y z"]
 
