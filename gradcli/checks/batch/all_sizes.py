@@ -24,6 +24,9 @@ _LONGER = (1, 2)
 """Added to every size: one number makes odd sizes even, the other leaves them odd, as rules with pairs of intervals and
 kernels with a centre need them."""
 
+_ALONE = 2
+"""So many sizes are changed alone as well, as values that are kept for one axis and not for the other need it."""
+
 _MOST_BLOCKS, _MOST_AXES, _MOST_ENTRIES = 2, 4, 20_000
 """Of the sizes of blocks that are tried, of the axes that each is tried on, and of the entries of all inputs then."""
 
@@ -93,6 +96,8 @@ def _other_sizes(tensors: list[Argument], fixed: frozenset[int]) -> Iterator[Map
         rows, columns = unequal
         yield {rows: columns, columns: rows}
     every = {size for a in tensors for size in a.shape if size > 1} - fixed
+    for size in sorted(every)[:_ALONE] if len(every) > 1 else ():
+        yield {size: size + _LONGER[-1]}
     for more in _LONGER if every else ():
         yield {size: size + more for size in every}
 

@@ -1,16 +1,19 @@
 """The sizes of blocks that a Function cuts an axis into: inferred axes are shorter, and never reach the second block.
 
-A block is seen in `range(0, n, BLOCK)`, `x[:, j : j + BLOCK]`, `x.split(BLOCK)` and a default such as `block_size=16`,
-in forward, in backward and in functions of the user's that these call.
+A block is seen in `range(0, n, BLOCK)`, `x[:, j : j + BLOCK]`, `x.split(BLOCK)`, `t % BLOCK`, a default such as
+`block_size=16` and a number given for such an argument, in forward, in backward and in functions of the user's that
+these call.
 """
 
 import ast
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any, final
 
+from gradcli.backends.attribution import is_users_file
 from gradcli.backends.frameworks_used import Names, is_pythons, references
 from gradcli.backends.owners import owner_of
 from gradcli.sources import source_of, tree_of
@@ -26,13 +29,29 @@ def block_sizes(info: TargetInfo) -> tuple[int, ...]:
     """The sizes of blocks above 1 in the source of a target, the largest first, up to `LARGEST`."""
     functions = list(_reached(info.forward, None if info.inner else info.backward))
     kept: dict[str, int] = {}
-    found: set[int] = set()
+    found = {size for function in functions for size in _given_to(functions, tree_of(source_of(function)))}
     for _ in range(2):  # what forward keeps on ctx is known in the second round
         for function in functions:
             tree = tree_of(source_of(function))
             if tree is not None:
                 found.update(_Blocks(function, tree, kept).found())
     return tuple(sorted((size for size in found if 1 < size <= LARGEST), reverse=True))
+
+
+def _given_to(functions: Sequence[FunctionType], tree: ast.Module | None) -> Iterator[int]:
+    """The numbers that calls of some functions give for arguments named as blocks are."""
+    places = {f.__name__: [*inspect.signature(f).parameters] for f in functions}
+    for call in ast.walk(tree) if tree is not None else ():
+        if not isinstance(call, ast.Call):
+            continue
+        name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+        given, parameters = list(call.args), places.get(name, [])
+        if any(isinstance(each, ast.Starred) for each in given):  # `f(*saved, g, 8)` ends where the parameters end
+            given, parameters = given[::-1], parameters[::-1]
+        named = ((k.arg, k.value) for k in call.keywords)
+        for argument, value in (*zip(parameters, given, strict=False), *named):
+            if isinstance(value, ast.Constant) and type(value.value) is int and _NAMED.fullmatch(argument or ""):
+                yield value.value
 
 
 def _reached(*targets: Callable[..., Any] | None) -> Iterator[FunctionType]:
@@ -43,9 +62,16 @@ def _reached(*targets: Callable[..., Any] | None) -> Iterator[FunctionType]:
         fresh = [each for each in level if (id(each[0]), each[1]) not in seen]
         seen |= {(id(value), names) for value, names in fresh}
         known = {id(target) for target in targets}
-        users = [(v, names) for v, names in fresh if not is_pythons(v) and (id(v) in known or owner_of(v) is None)]
+        users = [(v, names) for v, names in fresh if not is_pythons(v) and (id(v) in known or _is_users(v))]
         yield from (value for value, _ in users if isinstance(value, FunctionType))
         level = [each for value, names in users for each in references(value, names)]
+
+
+def _is_users(value: object) -> bool:
+    """Whether a value is no framework's; a Function is an instance of a class of the framework's, but the user's."""
+    if isinstance(value, type):
+        return is_users_file(getattr(sys.modules.get(value.__module__), "__file__", None) or "")
+    return owner_of(value) is None
 
 
 @final
@@ -98,6 +124,8 @@ def _sizes_in(node: ast.AST) -> Iterator[ast.expr]:
     match node:
         case ast.Call(func=ast.Name(id="range" | "arange"), args=[_, _, step]):
             yield step
+        case ast.BinOp(op=ast.Mod(), right=right):
+            yield right
         case ast.Slice(lower=ast.expr() as lower, upper=ast.expr() as upper):
             yield from _between(lower, upper)
         case ast.Call(func=ast.Name(id="slice"), args=[lower, upper, *_]):

@@ -180,3 +180,29 @@ def test_one_per_cent_in_one_row_fails_in_whatever_direction_it_is_looked_for(fa
     monkeypatch.setattr(Products, "FACTOR", factor)
     (case,) = gradcli.check(Products, order=1, seed=seed, only=["gradient", "sizes"], shrink=False).cases
     assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+
+
+KEPT = """
+SIGNS = {{}}
+
+def signs(x):
+    return torch.tensor([1.0 if i % 3 else -2.0 for i in range(x.shape[0])], dtype=x.dtype)
+
+def kept(x):
+    known = SIGNS.setdefault({key}, signs(x))
+    return known[[min(i, len(known) - 1) for i in range(x.shape[0])]]
+
+Checked = function(lambda x: signs(x)[:, None] * x.sin(), lambda x, g: g * kept(x)[:, None] * x.cos())
+"""
+
+
+@pytest.mark.parametrize(("key", "verdict"), [("x.shape", Verdict.PASSED), ("x.shape[1]", Verdict.FAILED)])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_values_kept_for_the_size_of_another_axis(tmp_path, framework, key, verdict):
+    pytest.importorskip(framework.partition(".")[0])
+    file = tmp_path / "kept.py"
+    file.write_text(HEADER.format(framework=framework) + KEPT.format(key=key))
+    (case,) = gradcli.check(f"{file}:Checked", {"x": {"shape": [3, 4]}}, order=1, shrink=False, seed=1).cases
+    assert (case.verdict is verdict) or any("you gave the sizes" in note for note in case.notes), case.findings
+    (case,) = gradcli.check(f"{file}:Checked", order=1, shrink=False).cases
+    assert case.verdict is verdict, case.findings

@@ -57,6 +57,18 @@ def calls_another(ctx: Any, x: Any) -> Any:
     return in_range(ctx, x)
 
 
+def by_remainder(ctx: Any, x: Any) -> Any:
+    return [step for step in range(len(x)) if (step + 1) % 8 == 0]
+
+
+def gives_a_number(ctx: Any, x: Any) -> Any:
+    return cut(x, 24)
+
+
+def cut(x: Any, block: int) -> Any:
+    return [step % block for step in range(len(x))]
+
+
 def without(ctx: Any, x: Any) -> Any:
     return x[1:3], x[: len(x) // 2], [x[i : i + 1] for i in range(len(x))], range(0, 400, 200)
 
@@ -72,6 +84,8 @@ def without(ctx: Any, x: Any) -> Any:
         (in_a_loop, None, (16,)),
         (kept, reads_kept, (24,)),
         (calls_another, None, (16,)),
+        (by_remainder, None, (8,)),
+        (gives_a_number, None, (24,)),
         (without, in_range, (16,)),
         (without, None, ()),
         (None, None, ()),
@@ -145,3 +159,51 @@ def test_sizes_that_the_user_gave_make_it_a_note(tmp_path: Any) -> None:
     (case,) = gradcli.check(f"{file}:Tiled", {"x": {"shape": [3, 4]}}, order=1, shrink=False).cases
     assert case.verdict is Verdict.PASSED
     assert any("because you gave the sizes" in note for note in case.notes)
+
+
+SCAN = """
+import {framework} as torch
+from {framework}.autograd import Function
+
+
+class Scan(Function):
+    @staticmethod
+    def forward(ctx, a, x):
+        h, each = torch.zeros_like(x[0]), []
+        for t in range(x.shape[0]):
+            h = a[t] * h + x[t]
+            each.append(h)
+        h = torch.stack(each)
+        ctx.save_for_backward(a, h)
+        return h
+
+    @staticmethod
+    def backward(ctx, g):
+        return Scan.reverse(*ctx.saved_tensors, g, {block})
+
+    @staticmethod
+    def reverse(a, h, g, block):
+        carried, of_a, of_x = torch.zeros_like(g[0]), [], []
+        for t in range(len(g) - 1, -1, -1):
+            if (t + 1) % block == 0:
+                carried = torch.zeros_like(carried)
+            carried = g[t] + (a[t + 1] * carried if t + 1 < len(g) else 0)
+            of_x.append(carried)
+            of_a.append(carried * h[t - 1] if t > 0 else 0 * carried)
+        return torch.stack(of_a[::-1]), torch.stack(of_x[::-1])
+"""
+
+
+@pytest.mark.parametrize(("block", "verdict"), [(10**9, Verdict.PASSED), (8, Verdict.FAILED), (16, Verdict.FAILED)])
+@pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
+def test_a_scan_that_loses_what_it_carries_from_block_to_block(
+    tmp_path: Any, framework: str, block: int, verdict: Verdict
+) -> None:
+    if framework == "torch":
+        pytest.importorskip("torch")
+    file = tmp_path / "scan.py"
+    file.write_text(SCAN.format(framework=framework, block=block))
+    (case,) = gradcli.check(f"{file}:Scan", order=1, shrink=False).cases
+    assert case.verdict is verdict, case.findings
+    if verdict is Verdict.FAILED:
+        assert f"of shape [{2 * block + 1}, 4]" in case.findings[0].message
