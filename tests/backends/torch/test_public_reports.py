@@ -14,6 +14,11 @@ torch = pytest.importorskip("torch")
 PAGE = (Path(__file__).parents[3] / "docs" / "gpu.md").read_text(encoding="utf-8")
 
 
+@pytest.fixture(autouse=True)
+def _uncorrected():
+    """The page shows corrections, which other tests of this folder leave out."""
+
+
 def listing(name):
     """The names that the listing of a file on the page defines."""
     found = {}
