@@ -52,7 +52,7 @@ def symmetrised(node: ast.expr, idiom: Idiom, rank: int) -> Iterator[Candidate]:
     A matrix by name as the mean of both: the 2 of a quadratic form may stand elsewhere, as in `2 * g * (A @ x)`.
     """
     if isinstance(node, ast.Name) and rank > 1:
-        yield Candidate(2.5, (Change(node, build("(A + T) / 2", A=node, T=idiom.transposes(node, rank)[0])),))
+        yield Candidate(3.5, (Change(node, build("(A + T) / 2", A=node, T=idiom.transposes(node, rank)[0])),))
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.MatMult):
         return
     left, right = _undoubled(node.left), node.right

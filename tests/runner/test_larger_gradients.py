@@ -1,4 +1,4 @@
-"""A failure says for which shape of an inferred input the gradient is right, where the framework sums a larger one."""
+"""A failure says for which shape of a documented input the gradient is right, where the framework sums a larger one."""
 
 from typing import Any
 
@@ -18,8 +18,16 @@ def checked(target: Any, *flags: str) -> CheckResult:
     return check_object(target, case_of(spec, Settings(order=1, samples=1)))
 
 
-def mean_by_weights(ns: Any, factor: float = 1.0) -> Any:
+def mean_by_weights(ns: Any, factor: float = 1.0, shape: str = "(C,)") -> Any:
     class Mean(ns.autograd.Function):
+        __doc__ = f"""The weighted mean of squares.
+
+        Args:
+            pred: (N, C)
+            target: (N, C)
+            weight: {shape}
+        """
+
         @staticmethod
         def forward(ctx: Any, pred: Any, target: Any, weight: Any) -> Any:
             ctx.save_for_backward(pred, target, weight)
@@ -44,6 +52,16 @@ def test_the_shape_is_named_for_which_the_gradient_is_right(ns: Any) -> None:
     assert "-i weight=3x4" in result.notes[0]
     names = [spec.name for spec in result.inputs]
     assert checked(mean_by_weights(ns), *(f"{name}=3x4" for name in names)).verdict is Verdict.PASSED
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.PASSED), (1.001, Verdict.FAILED)])
+def test_where_the_shape_is_open_the_gradients_own_is_chosen(ns: Any, factor: float, verdict: Verdict) -> None:
+    result = checked(mean_by_weights(ns, factor, shape="weights of the entries"))
+    assert result.verdict is verdict
+    assert {spec.name: spec.shape for spec in result.inputs}["weight"] == (3, 4)
+    if verdict is Verdict.PASSED:
+        assert any("-i weight=4, but there the framework sums a gradient" in note for note in result.notes)
 
 
 @pytest.mark.sampled(1)

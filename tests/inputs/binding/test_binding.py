@@ -17,7 +17,7 @@ from gradcli.runner.store.failures import load
 from gradcli.runner.store.replay import replay
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
-from tests.inputs.signatures import (
+from tests.inputs.binding.signatures import (
     MANNERS,
     NOT_BY_POSITION,
     NOT_INFERRED,

@@ -8,7 +8,7 @@ import pytest
 
 import gradcli
 from gradcli.verdict import Verdict
-from tests.inputs.signatures import Holder, passing_on
+from tests.inputs.binding.signatures import Holder, passing_on
 
 
 def np_product(x: Any, *rest: Any, scale: float = 1.0) -> Any:
