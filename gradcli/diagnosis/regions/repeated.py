@@ -4,13 +4,12 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.diagnosis.slips.hooks import running
+from gradcli.diagnosis.slips.bench import is_right_with
 from gradcli.diagnosis.suspect import Named, Suspect
-from gradcli.edits.draft import Draft, draft_for
+from gradcli.edits.draft import draft_for
 from gradcli.edits.idiom import idiom_of
 from gradcli.edits.render import Change
 from gradcli.edits.statements import accumulated
-from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Location
 
@@ -25,7 +24,9 @@ def lost_at_repeated_indices(suspect: Suspect) -> Named | None:
     idiom = idiom_of([p.function for p in draft.parts], [p.node for p in draft.parts], framework.name)
     for candidate in accumulated(draft.backward.node, idiom):
         changes = candidate.changes
-        if all(_adds_at_an_index(change.old) for change in changes) and _is_right(suspect, draft, changes):
+        if all(_adds_at_an_index(change.old) for change in changes) and is_right_with(
+            suspect, draft, changes, suspect.facts.rearranged(0)
+        ):
             made = draft.with_changes(changes)
             line = min(getattr(change.old, "lineno", 0) for change in changes)
             extra = {
@@ -43,24 +44,6 @@ def _adds_at_an_index(node: ast.AST) -> bool:
     key = node.target.slice
     parts = key.elts if isinstance(key, ast.Tuple) else [key]
     return any(not isinstance(part, ast.Slice | ast.Constant) for part in parts)
-
-
-def _is_right(suspect: Suspect, draft: Draft, changes: Sequence[Change]) -> bool:
-    facts, codes = suspect.facts, draft.codes_with(changes)
-    if codes is None:
-        return False
-    position = facts.subject.active[suspect.block]
-    try:
-        with running(codes):
-            there = facts.over(facts.subject.rebind(facts.subject.arguments))
-            if not facts.explains(suspect.block, there.of(position)):
-                return False
-            other = facts.rearranged(0)
-            return other is None or other.explains(suspect.block, other.of(position))
-    except OverrunError:
-        raise
-    except UserCodeError:  # the edited code fails
-        return False
 
 
 def _sentence(name: str, changes: Sequence[Change]) -> str:

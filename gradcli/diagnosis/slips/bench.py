@@ -1,6 +1,6 @@
 """A bench: inputs and a cotangent at which candidates are tried, with the slopes of forward that are right there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.facts import DIRECTIONS, Facts
-from gradcli.diagnosis.slips.hooks import Hooks
+from gradcli.diagnosis.slips.hooks import Hooks, running
+from gradcli.diagnosis.suspect import Suspect
 from gradcli.diagnosis.table import Gradient
+from gradcli.edits.draft import Draft
+from gradcli.edits.render import Change
 from gradcli.errors import OverrunError, UserCodeError
 
 _CLOSE = 1e-7
@@ -129,3 +132,22 @@ def summed_down(value: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     extra = value.ndim - len(shape)
     axes = (*range(extra), *(extra + i for i, n in enumerate(shape) if n == 1))
     return np.asarray(value.sum(axis=axes)).reshape(shape)
+
+
+def is_right_with(suspect: Suspect, draft: Draft, changes: Sequence[Change], elsewhere: Facts | None) -> bool:
+    """Whether the changed code returns the right gradient, here and at other inputs where these are known."""
+    codes, facts = draft.codes_with(changes), suspect.facts
+    if codes is None:
+        return False
+    position = facts.subject.active[suspect.block]
+    try:
+        with running(codes):
+            for there in [facts] if elsewhere is None else [facts, elsewhere]:
+                changed = there.over(there.subject.rebind(there.subject.arguments))
+                if not there.explains(suspect.block, changed.of(position)):
+                    return False
+    except OverrunError:
+        raise
+    except UserCodeError:  # the changed code fails
+        return False
+    return True

@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradcli.diagnosis.contrast import is_clear
-from gradcli.diagnosis.slips.hooks import running
+from gradcli.diagnosis.slips.bench import is_right_with
 from gradcli.diagnosis.suspect import Named, Suspect
-from gradcli.edits.draft import Draft, draft_for
+from gradcli.edits.draft import draft_for
 from gradcli.edits.idiom import idiom_of
 from gradcli.edits.render import Change
 from gradcli.edits.saving import saving_calls
-from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Location
 
@@ -33,7 +32,7 @@ def stale_save(suspect: Suspect) -> Named | None:
     idiom = idiom_of([p.function for p in draft.parts], [p.node for p in draft.parts], framework.name)
     for value in saved[:_MOST]:
         change = Change(value, idiom.copied(value))
-        if not _is_right(suspect, draft, change):
+        if not is_right_with(suspect, draft, [change], suspect.facts.elsewhere):
             continue
         later = [(line, text) for line, text in writes if line >= value.lineno]
         line, text = next((each for each in later if each[1].startswith(value.id)), later[0])
@@ -77,22 +76,3 @@ def _writes(forward: ast.AST) -> Iterator[tuple[int, str]]:
         to_out = isinstance(node, ast.Call) and any(keyword.arg == "out" for keyword in node.keywords)
         if isinstance(node, ast.AugAssign) or by_item or by_method or to_out:
             yield getattr(node, "lineno", 0), ast.unparse(node)
-
-
-def _is_right(suspect: Suspect, draft: Draft, change: Change) -> bool:
-    facts, codes = suspect.facts, draft.codes_with([change])
-    if codes is None:
-        return False
-    position = facts.subject.active[suspect.block]
-    try:
-        with running(codes):
-            there = facts.over(facts.subject.rebind(facts.subject.arguments))
-            if not facts.explains(suspect.block, there.of(position)):
-                return False
-            other = facts.elsewhere
-            close_by = None if other is None else other.over(other.subject.rebind(other.subject.arguments))
-            return other is None or close_by is None or other.explains(suspect.block, close_by.of(position))
-    except OverrunError:
-        raise
-    except UserCodeError:  # the edited code fails
-        return False
