@@ -68,7 +68,7 @@ def _reached(*targets: Callable[..., Any] | None) -> Iterator[FunctionType]:
 
 
 def _is_users(value: object) -> bool:
-    """Whether a value is no framework's; a Function is an instance of a class of the framework's, but the user's."""
+    """Whether a value is the user's. A class counts by its module: a Function's metaclass is the framework's."""
     if isinstance(value, type):
         return is_users_file(getattr(sys.modules.get(value.__module__), "__file__", None) or "")
     return owner_of(value) is None

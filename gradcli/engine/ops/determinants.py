@@ -92,7 +92,7 @@ class _Order(NamedTuple):
 def _pivots(matrices: Array) -> _Order:
     """Choose pivots of Gaussian elimination, each the largest entry that is left, while they are large in all matrices.
 
-    A block that is too small is no mistake: the rest is then merely larger.
+    A smaller block than possible gives the same result, with more work left for the rest.
     """
     n = matrices.shape[-1]
     work = matrices.reshape(math.prod(matrices.shape[:-2]), n, n).copy()

@@ -61,7 +61,7 @@ def reply_in(trial: Trial) -> Reply:
 
 
 def reply_at(trial: Trial, penalty: float) -> Reply:
-    """The reply at inputs with this penalty: a mistake that is to be shown there is no reason against them."""
+    """The reply by which inputs are ranked: at a small penalty, a backward that raises counts as one that fits."""
     reply = reply_in(trial)
     return Reply.FITS if penalty < RAISING_BACKWARD and reply is not Reply.SUMMED else reply
 
