@@ -12,7 +12,7 @@ from gradcli.numerics.confirm.wide_steps import agreement
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.formats import BFLOAT16
 from gradcli.numerics.maps.vector_map import CountedMap
-from gradcli.numerics.regularity.quantisation import has_plateaus
+from gradcli.numerics.regularity.quantisation import has_plateaus, is_rough
 from gradcli.numerics.regularity.stored_format import floating_format
 from gradcli.numerics.verify import Outcome
 from tests.numerics.cases import Case, elementwise
@@ -117,6 +117,20 @@ def test_plateaus_and_formats_are_told_from_slopes_and_grids() -> None:
     assert not has_plateaus(site_of(rising), (0, 0))
     assert floating_format(site_of(plateaus), 0) is BFLOAT16
     assert floating_format(site_of(grid), 0) is None
+
+
+def test_outputs_that_do_not_change_are_not_rough() -> None:
+    """Their noise, one rounding, is an infinite part of a change of zero."""
+    smooth = elementwise("cube", lambda x: x**3, lambda x: 3 * x * x, POINT)
+    stepped = elementwise("grid", lambda x: np.round(1e3 * x) / 1e3, np.ones_like, POINT)
+    still = replace(
+        smooth,
+        function=lambda x: np.append(x**3, [2.0 / 3]),
+        jacobian=lambda x: np.vstack([np.diag(3 * x * x), np.zeros(x.size)]),
+        outputs=((POINT.size + 1,),),
+    )
+    assert not is_rough(site_of(still), (0, 0))
+    assert is_rough(site_of(stepped), (0, 0))
 
 
 def test_a_row_of_exact_zeros_beside_rounded_ones_does_not_keep_a_claim_from_agreeing() -> None:

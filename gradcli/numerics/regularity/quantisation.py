@@ -101,8 +101,8 @@ def _stays_still(site: Site, map_: VectorMap, moves: slice, place: slice) -> boo
 def is_rough(site: Site, pair: Pair) -> bool:
     """Whether the values of an output are rough (`ROUGH`) over an interval of 0.1 of x to both sides.
 
-    A smooth function is close to a polynomial over such an interval, but one that jumps is not. At most 400 entries of
-    the output are measured. True if some are not finite there. False, without a measurement, for an input block of more
+    A smooth function is close to a polynomial over such an interval, but one that jumps is not. Entries that do not
+    change beyond their rounding count as smooth. At most 400 entries of the output are measured. True if some are not finite there. False, without a measurement, for an input block of more
     than 400 entries.
 
     Args:
@@ -114,7 +114,10 @@ def is_rough(site: Site, pair: Pair) -> bool:
         return False
     outputs = np.arange(outside.start, outside.stop)[:LONG]
     level = unclaimed_stretch(site, random_direction(site.rng, within(site.scales, inside)), LONG_STEPS[1], outputs)
-    return level is None or bool((level.noise > ROUGH * np.ptp(level.values, axis=0) * level.line.scale).any())
+    if level is None:
+        return True
+    change = np.ptp(level.values, axis=0) * level.line.scale
+    return bool((level.noise > np.maximum(ROUGH * change, VISIBLE * EPS * level.sizes)).any())
 
 
 def made_of_plateaus(site: Site, level: Stretch, row: int) -> bool:
