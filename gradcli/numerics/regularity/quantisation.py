@@ -102,8 +102,8 @@ def is_rough(site: Site, pair: Pair) -> bool:
     """Whether the values of an output are rough (`ROUGH`) over an interval of 0.1 of x to both sides.
 
     A smooth function is close to a polynomial over such an interval, but one that jumps is not. Entries that do not
-    change beyond their rounding count as smooth. At most 400 entries of the output are measured. True if some are not finite there. False, without a measurement, for an input block of more
-    than 400 entries.
+    change beyond their rounding count as smooth. At most 400 entries of the output are measured. True if some are not
+    finite there. False, without a measurement, for an input block of more than 400 entries.
 
     Args:
         site: the point.
