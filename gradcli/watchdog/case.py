@@ -11,11 +11,12 @@ from typing import final
 from gradcli.errors import OverrunError
 from gradcli.frozen import dataclass
 from gradcli.watchdog.alarm import Alarm, cleaning
+from gradcli.watchdog.clock import Clock
 from gradcli.watchdog.omissions import RESIZED, Omissions
 from gradcli.watchdog.status import Status
 
 OPTIONAL_SECONDS = 60.0
-"""What optional work may take in all where no budget is given."""
+"""What optional work may take in all where no budget is given, by a `Clock`."""
 FLOOR_SECONDS, MULTIPLE = 1.0, 20.0
 """A call at inputs that gradcli chose may take so long, or so many times the slowest call at the inputs asked for.
 
@@ -102,7 +103,8 @@ class Watchdog:
         self.omissions = omissions or Omissions()
         self._status = status
         self._budget = budget
-        self._started = monotonic()
+        self._clock = Clock()
+        self._started = self._clock.now()
         self._spent = 0.0
         self._alarm = Alarm(self._extend)
         self._call: Call | None = None
@@ -144,7 +146,7 @@ class Watchdog:
     def optional_left(self) -> float:
         """Seconds that optional work may still take."""
         if self._budget is not None:
-            return self._budget - (monotonic() - self._started)
+            return self._budget - (self._clock.now() - self._started)
         return OPTIONAL_SECONDS - self._spent
 
     @contextmanager
@@ -166,7 +168,7 @@ class Watchdog:
             searching: whether it looks for inputs, so that no call in it is at inputs that were asked for.
             share: seconds of the budget that it may take.
         """
-        outer, began = self.phase, monotonic()
+        outer, began = self.phase, self._clock.now() if optional else 0.0
         phase = Phase(name, optional or outer.optional, calls_limited, searching, outer.deadline)
         if optional:
             phase.deadline = min(outer.deadline, began + max(0.0, min(self.optional_left, share)))
@@ -177,8 +179,8 @@ class Watchdog:
             yield phase
         finally:
             self._enter(outer)
-            if phase.optional and not outer.optional:
-                self._spent += monotonic() - began
+            if optional and not outer.optional:
+                self._spent += self._clock.now() - began
 
     def _enter(self, phase: Phase) -> None:
         self.phase = phase
@@ -253,7 +255,7 @@ class Watchdog:
         """
         phase = self.phase
         if phase.optional and phase.cut is None:
-            phase.cut = self._exhausted(monotonic() >= phase.deadline, calls_limited=phase.calls_limited)
+            phase.cut = self._exhausted(self._clock.is_past(phase.deadline), calls_limited=phase.calls_limited)
         if phase.cut is not None:
             raise self._refusal(phase.cut)
 
@@ -321,11 +323,13 @@ class Watchdog:
             first = COMPILING_SECONDS if phase.compiling and not self.overruns else FLOOR_SECONDS
             unknown = max(first, UNMEASURED_SECONDS / 2.0 ** len(self.overruns))
             limit = unknown if known is None else max(FLOOR_SECONDS, MULTIPLE * known)
-        return max(1e-3, min(limit, phase.deadline - call.began)) if phase.optional else limit
+        if not phase.optional or not self._clock.is_past(phase.deadline - limit):
+            return limit
+        return max(1e-3, min(limit, phase.deadline - self._clock.now()))
 
     def _strike(self, call: Call, seconds: float) -> None:
         phase = self.phase
-        if phase.optional and monotonic() >= phase.deadline:
+        if phase.optional and self._clock.is_past(phase.deadline):
             phase.cut = self._exhausted(True, calls_limited=False)
             return
         self.overruns.append(Overrun(phase.name, seconds))

@@ -4,22 +4,27 @@ import time
 
 import pytest
 
+from gradcli.watchdog import clock
 from gradcli.watchdog import limit as module
 from gradcli.watchdog.limit import DELAY, TimeLimit
 
 
 @pytest.fixture
 def clocks(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
-    """Processor time and the clock, set by hand."""
-    now = {"worked": 5.0, "clock": 100.0}
+    """Processor time, the clock, and how long this thread has waited for a processor, set by hand."""
+    now = {"worked": 5.0, "clock": 100.0, "waited": 30.0}
     monkeypatch.setattr(module, "process_time", lambda: now["worked"])
-    monkeypatch.setattr(module, "monotonic", lambda: now["clock"])
+    monkeypatch.setattr(clock, "monotonic", lambda: now["clock"])
+    monkeypatch.setattr(clock, "_waited", lambda: now["waited"])
     return now
 
 
 def test_a_busy_machine_does_not_end_it(clocks: dict[str, float]) -> None:
     limit = TimeLimit(2.0)
     clocks["clock"] += 7.0
+    assert not limit.is_over
+    clocks["clock"] += 60.0
+    clocks["waited"] += 60.0
     assert not limit.is_over
     clocks["worked"] += 2.1
     assert limit.is_over
