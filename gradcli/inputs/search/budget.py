@@ -1,13 +1,28 @@
 """The budget of a search for inputs: a number of tries, which is the same on every machine, and a time limit."""
 
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import final
 
+from gradcli.errors import InputsNotFoundError
 from gradcli.watchdog.case import SLOW_SECONDS
+from gradcli.watchdog.clock import Clock
 
 SEARCH_TRIES = 5_000
 GUARANTEED_TRIES = 100
 LIMIT_SECONDS = 30.0
+_MOST: ContextVar[int | None] = ContextVar("gradcli_most_tries", default=None)
+
+
+@contextmanager
+def at_most(tries: int) -> Iterator[None]:
+    """Give searches up that need more tries, where nothing depends on their inputs being found."""
+    token = _MOST.set(tries)
+    try:
+        yield
+    finally:
+        _MOST.reset(token)
 
 
 @final
@@ -22,7 +37,9 @@ class Budget:
         self.count = 0
         self._stop = 0
         self._limit_seconds = limit_seconds
-        self._deadline = time.perf_counter() + limit_seconds
+        self._clock = Clock()
+        self._deadline = self._clock.now() + limit_seconds
+        self._most = _MOST.get()
         self._late = False
         self._quickest: float | None = None
 
@@ -36,7 +53,13 @@ class Budget:
         return self._quickest is not None and self._quickest > SLOW_SECONDS
 
     def spend(self, seconds: float, *, accepted: bool) -> None:
-        """Count a try; the time that a framework needs to load or compile in the first one does not count."""
+        """Count a try; the time that a framework needs to load or compile in the first one does not count.
+
+        Raises:
+            InputsNotFoundError: there were as many as `at_most` allows.
+        """
+        if self.count == self._most:
+            raise InputsNotFoundError(f"no inputs were found in {self._most} tries")
         self.count += 1
         if accepted:
             self._quickest = seconds if self._quickest is None else min(seconds, self._quickest)
@@ -48,7 +71,7 @@ class Budget:
         """Whether the stage is to end."""
         if self.count >= self._stop:
             return True
-        self._late = self._late or (self.count >= GUARANTEED_TRIES and time.perf_counter() > self._deadline)
+        self._late = self._late or (self.count >= GUARANTEED_TRIES and self._clock.is_past(self._deadline))
         return self._late
 
     @property

@@ -18,6 +18,7 @@ from gradcli.edits.draft import Draft
 from gradcli.errors import GradcliError
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
+from gradcli.inputs.search.budget import at_most
 from gradcli.results import CheckResult, Evidence
 from gradcli.runner.arguments.prepare import Prepared
 from gradcli.runner.outcome.modes import other_modes
@@ -30,6 +31,9 @@ CaseCheck = Callable[..., CheckResult]
 USUAL_RESOLUTION = 1e-6
 """A check without a note catches a relative error of this size in float64; a patch is not proven by a coarser one."""
 _LEAST_SECONDS = 0.1
+_FEW_TRIES = 200
+"""Where inputs were given, no more are made to find others: inference finds those of 86 % of the right
+Functions of the benchmarks in fewer."""
 _OTHERS = 4
 """Sets of other inputs that are tried in addition to the case's own."""
 
@@ -231,8 +235,10 @@ def _inferred_anew(check: CaseCheck, ready: Prepared, target: object) -> CheckRe
     case = plain(ready.case)
     spec = replace(case.spec, inputs=None, inputs_from=InputsFrom.INFERRED)
     case = replace(case, spec=spec, settings=replace(case.settings, samples=1))
+    limited = ready.supply.source is not InputsFrom.INFERRED
     try:
-        return check(target, case, named=False)
+        with at_most(_FEW_TRIES) if limited else contextlib.nullcontext():
+            return check(target, case, named=False)
     except GradcliError:
         return None
 

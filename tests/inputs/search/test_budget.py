@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradcli.errors import InputsNotFoundError
-from gradcli.inputs.search.budget import GUARANTEED_TRIES
+from gradcli.inputs.search.budget import GUARANTEED_TRIES, at_most
 from gradcli.inputs.search.inference import infer
 from tests.inputs.search.expected import ALSO_FOUND, EXPECTED, inferred
 from tests.programs import plain_functions as plain
@@ -21,7 +21,7 @@ def test_the_search_is_quick():
 def slow_clock(monkeypatch):
     """A machine so busy that an hour passes between any two looks at the clock."""
     hours = itertools.count()
-    monkeypatch.setattr("gradcli.inputs.search.budget.time.perf_counter", lambda: 3600.0 * next(hours))
+    monkeypatch.setattr("gradcli.watchdog.clock.monotonic", lambda: 3600.0 * next(hours))
 
 
 @pytest.mark.parametrize("name", ["linear", "layer_norm", "cross_entropy", "bilinear"])
@@ -41,6 +41,15 @@ def test_without_a_busy_machine_tries_alone_end_the_search():
         infer(plain.info_of(never), plain.attempt_of(never), budget_tries=700)
     assert "tried 700 sets" in str(caught.value)
     assert "limit of" not in str(caught.value)
+
+
+def test_a_search_that_nothing_depends_on_is_given_up():
+    needed = inferred("layer_norm").tries
+    with at_most(needed):
+        assert inferred("layer_norm").as_flags() == EXPECTED["layer_norm"]
+    with at_most(needed - 1), pytest.raises(InputsNotFoundError, match=f"in {needed - 1} tries"):
+        inferred("layer_norm")
+    assert inferred("layer_norm").as_flags() == EXPECTED["layer_norm"]
 
 
 @pytest.mark.parametrize("name", ["linear", "layer_norm", "bilinear"])
