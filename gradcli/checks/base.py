@@ -42,6 +42,8 @@ FIRST_ORDER_ERRORS = "errors-of-order-1"
 _VARIATION = 4.0
 """Times the declared nondeterminism. Two results that vary by it, one up and one down, are two of it apart; this is
 doubled, because the reference varies too."""
+_ROUNDINGS_INSIDE = 32.0
+"""A rule of JAX that takes the step of a float32 table from two of its 30 places is off by 22 roundings of float32."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,8 +265,9 @@ class Situation:
 
     @property
     def significance(self) -> float:
-        """The smallest relative error that counts: that of the run, or four times the declared nondeterminism."""
-        return max(self.settings.significance, _VARIATION * self.settings.nondeterminism)
+        """The smallest relative error that counts: the run's, or what nondeterminism or float32 inside explain."""
+        inside = _ROUNDINGS_INSIDE * min(self.subject.roundoff_inside, 2.0**-24)
+        return max(self.settings.significance, inside, _VARIATION * self.settings.nondeterminism)
 
     def map_of(self, subject: Subject, order: int) -> VectorMap:
         """The map of `order`, with the domains of its inputs, and the declared nondeterminism as its noise."""

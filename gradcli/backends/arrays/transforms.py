@@ -203,11 +203,15 @@ class TransformedSubject(ArraySubject):
 
     @cached_property
     def roundoff_inside(self) -> float:
-        """The unit roundoff of the coarsest numbers that forward and backward compute with."""
+        """The unit roundoff of the coarsest numbers that forward and backward compute with, if they can be traced."""
         function, adjoint = self._caller.on(self.active, self.output_numbers, self.values()), self._transforms.adjoint
         seeds = self._tensors(self.materialised([None] * len(self.output_numbers)))
         given = self._tensors([self.arguments[i].value for i in self.active])
-        return self._transforms.roundoff_inside(lambda *tensors: adjoint(function, *tensors)[1](seeds), *given)
+        try:
+            with self.running():
+                return self._transforms.roundoff_inside(lambda *tensors: adjoint(function, *tensors)[1](seeds), *given)
+        except (Exception, SystemExit):  # what keeps it from being traced shows wherever it is called
+            return super().roundoff_inside
 
     def otherwise_compiled(self, cotangents: Sequence[NDArray[Any]]) -> Compiled | None:
         """Under jit where the target is not compiled, without where it is; None where it cannot be compiled."""

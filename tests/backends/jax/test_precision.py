@@ -153,3 +153,38 @@ def test_a_gradient_in_float32_loses_what_forward_and_the_inputs_keep(tmp_path, 
     only = ("gradient", "precision")
     case = gradcli.check(f"rounding.py:{name}", given, order=1, shrink=False, only=only).cases[0]
     assert [each.kind for each in case.findings if each.input == "scale"] == kinds, (case.findings, case.error)
+
+
+TABLE = """
+import jax
+import jax.numpy as jnp
+
+PLACES = jnp.linspace(-4.0, 4.0, 30)
+WIDTH = PLACES[-1] - PLACES[-2]
+HEIGHTS = jnp.cos(PLACES) + 0.2 * PLACES
+
+
+def rule(shift):
+    def backward(x, g):
+        left = jnp.clip(jnp.searchsorted(PLACES, x) - 1 + shift, 0, PLACES.size - 2)
+        return (g * (HEIGHTS[left + 1] - HEIGHTS[left]) / WIDTH,)
+
+    function = jax.custom_vjp(lambda x: jnp.interp(x, PLACES, HEIGHTS))
+    function.defvjp(lambda x: (jnp.interp(x, PLACES, HEIGHTS), x), backward)
+    return function
+
+
+right, wrong = rule(0), rule(1)
+"""
+
+
+def test_slopes_of_a_table_in_float32_may_be_off_by_a_few_of_its_roundings(tmp_path, monkeypatch):
+    (tmp_path / "table.py").write_text(TABLE)
+    monkeypatch.chdir(tmp_path)
+    given = {"x": {"shape": [3, 4], "low": -3.0, "high": 3.0}}
+    checks = {"order": 1, "shrink": False, "only": ("gradient",)}
+    right, wrong = (gradcli.check(f"table.py:{name}", given, **checks).cases[0] for name in ("right", "wrong"))
+    assert right.verdict is Verdict.PASSED, right.findings
+    assert right.resolution is not None
+    assert 1e-7 < right.resolution < 1e-5, right.resolution
+    assert wrong.verdict is Verdict.FAILED
