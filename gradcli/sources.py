@@ -3,13 +3,14 @@
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
 _KEPT = 64
 """Sources whose trees are kept: those of one case and of what it calls."""
+_LISTED = (ast.Tuple, ast.List)
 _texts: WeakKeyDictionary[Callable[..., Any], str] = WeakKeyDictionary()
 
 
@@ -46,3 +47,15 @@ def tree_of(source: str) -> ast.Module | None:
 def nodes_of(tree: ast.AST) -> tuple[ast.AST, ...]:
     """The nodes of a shared tree, or of a function in one, in the order of `ast.walk`: a dozen hints read it."""
     return tuple(ast.walk(tree))
+
+
+def bindings(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The targets of an assignment with their values, one by one where both sides list as many."""
+    value = node.value
+    for target in node.targets:
+        if isinstance(target, _LISTED) and isinstance(value, _LISTED):
+            starred = any(isinstance(each, ast.Starred) for each in (*target.elts, *value.elts))
+            if not starred and len(target.elts) == len(value.elts):
+                yield from zip(target.elts, value.elts, strict=True)
+                continue
+        yield target, value

@@ -10,7 +10,7 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.hints.argument_names import says_number
 from gradcli.inputs.hints.documented_shapes import documented_shapes
 from gradcli.inputs.hints.source_hints import read_hints
-from gradcli.sources import source_of, tree_of
+from gradcli.sources import bindings, nodes_of, source_of, tree_of
 from gradcli.targets import Parameter, TargetInfo
 
 _NAMES = frozenset(
@@ -22,6 +22,8 @@ _ANNOTATED = ("dict", "mapping", "list", "tuple", "sequence", "pytree")
 _OF_FUNCTIONS = frozenset(("torch", "engine"))
 _OF_TENSORS = frozenset(("shape", "dtype", "ndim", "size", "T", "mT", "device", "real", "imag", "data", "grad", "sum"))
 """Attributes that tell a tensor from a dataclass with a field of that name."""
+_MAKERS = frozenset(("array", "asarray", "stack", "concatenate", "zeros", "zeros_like", "empty_like"))
+"""Functions that make one array."""
 _LAYERS = 2
 """Elements of a list over which forward loops."""
 _DEEPEST = 3
@@ -34,12 +36,14 @@ class Container:
     """How an argument is put together: a value with 0 in the place of each tensor, and short names for these.
 
     `leaves` are the paths of the tensors, such as `['W']` or `[0][1]`, each with a name as forward calls it; where
-    `holds_tensors` they are tensors by the container's name, and no settings.
+    `holds_tensors` they are tensors by the container's name, and no settings. Where it `may_be_a_tensor`, one tensor
+    can be read as forward reads it.
     """
 
     value: Any
     leaves: tuple[tuple[str, str], ...]
     holds_tensors: bool = False
+    may_be_a_tensor: bool = False
 
 
 class _Node:
@@ -61,10 +65,19 @@ class _Node:
         return not (self.keys or (self.elements and not entries) or self.each or self.optional)
 
     @property
-    def is_row(self) -> bool:
-        """Whether it is only unpacked, as `a, b = x`, into parts that are tensors."""
-        whole = self.count > 0 and not (self.keys or self.each or self.optional or self.fields)
-        return whole and all(part.is_leaf for part in self.elements.values())
+    def parts(self) -> list["_Node"]:
+        """What it is taken apart into, other than by keys and attributes."""
+        return [*self.elements.values(), *([self.each] if self.each is not None else [])]
+
+    @property
+    def length(self) -> int:
+        """How many elements are read at least: it is unpacked into them, as `a, b = x`, or they are read by place."""
+        return max(self.count, max(self.elements, default=-1) + 1)
+
+    @property
+    def may_be_a_tensor(self) -> bool:
+        """Whether it is read by places alone, as a tensor may be too: `a, b = x` or `x[0][1]`."""
+        return not (self.keys or self.optional) and all(part.may_be_a_tensor for part in self.parts)
 
 
 def containers_of(info: TargetInfo) -> dict[str, Container]:
@@ -80,7 +93,7 @@ def containers_of(info: TargetInfo) -> dict[str, Container]:
         if kind is not None:
             node.keys, node.elements = {}, {}
             node.fields = {name: node.fields.get(name, _Node()) for name in _fields_of(kind)}
-        elif not _is_container(node, parameter) or (node.is_row and _is_tensor(info, parameter.name, node.count)):
+        elif not _is_container(node, parameter) or _is_tensor(info, parameter.name, node):
             continue
         leaves: list[tuple[str, str]] = []
         by_number = kind is not None and issubclass(kind, tuple) and info.backend != "jax"  # as the backend names them
@@ -89,20 +102,42 @@ def containers_of(info: TargetInfo) -> dict[str, Container]:
             value=value,
             leaves=_with_own_names(leaves, taken, parameter.name),
             holds_tensors=parameter.name.lower() in _NAMES,
+            may_be_a_tensor=kind is None and node.may_be_a_tensor,
         )
     return found
 
 
-def _is_tensor(info: TargetInfo, name: str, count: int) -> bool:
-    """Whether what is unpacked is a tensor: by its documented shape, or as a Function's backward has its gradient.
+def _is_tensor(info: TargetInfo, name: str, node: _Node) -> bool:
+    """Whether what is read by places is a tensor: by its documented shape, its attributes, or its gradient.
 
     PyTorch takes no gradient for a tuple from the backward of a Function; other frameworks do.
     """
+    if not node.may_be_a_tensor:
+        return False
+    if not node.fields.keys().isdisjoint(_OF_TENSORS):
+        return True
     names = [parameter.name for parameter in info.parameters]
     of_function = info.backend in _OF_FUNCTIONS and info.backward is not None and not info.inner
     has_gradient = of_function and read_hints(info, names).gradient_of(names.index(name)) is True
     shapes = documented_shapes(names, source_of(info.forward), info.documentation)
-    return has_gradient or shapes.get(name, ())[:1] == (count,)
+    has_shape = shapes.get(name, ())[:1] == (node.length,)
+    return has_gradient or has_shape or _is_array(tree_of(source_of(info.backward)), names.index(name), len(names))
+
+
+def _is_array(backward: ast.Module | None, position: int, count: int) -> bool:
+    """Whether backward makes an array of the gradient at a position among so many, as by `np.array([a, b])`."""
+    nodes = nodes_of(backward) if backward is not None else ()
+    held = [pair for node in nodes if isinstance(node, ast.Assign) for pair in bindings(node)]
+    returned = [node.value for node in nodes if isinstance(node, ast.Return)]
+    listed = [value.elts[position] for value in returned if isinstance(value, ast.Tuple) and len(value.elts) == count]
+    named = [
+        value
+        for own in listed
+        for target, value in held
+        if isinstance(own, ast.Name) and isinstance(target, ast.Name) and target.id == own.id
+    ]
+    functions = [value.func for value in (*listed, *named) if isinstance(value, ast.Call)]
+    return any(str(getattr(function, "attr", getattr(function, "id", ""))) in _MAKERS for function in functions)
 
 
 def _is_container(node: _Node, parameter: Parameter) -> bool:
@@ -110,12 +145,11 @@ def _is_container(node: _Node, parameter: Parameter) -> bool:
     name, annotation = parameter.name.lower(), (parameter.annotation or "").lower()
     if node.keys or node.optional:
         return True
-    children = [*node.elements.values(), *([node.each] if node.each is not None else [])]
-    if any(not child.is_leaf for child in children):
+    if any(not part.is_leaf for part in node.parts):
         return True
     if not node.count:
         return bool(node.elements) and name in _NAMES
-    names = [child.name.lower().rstrip("0123456789") for child in children]
+    names = [child.name.lower().rstrip("0123456789") for child in node.parts]
     paired = any(set(pair) <= set(names) for pair in _PAIRS)
     return name in _NAMES or paired or any(word in annotation for word in _ANNOTATED)
 
@@ -141,7 +175,7 @@ def _built(node: _Node, path: str, leaves: list[tuple[str, str]], kind: Any = No
 
 
 def _sequence(node: _Node, path: str, leaves: list[tuple[str, str]]) -> Any:
-    count = max(node.count, max(node.elements, default=-1) + 1, _LAYERS if node.each is not None else 0)
+    count = max(node.length, _LAYERS if node.each is not None else 0)
     made = []
     for place in range(count):
         child = node.elements.get(place, node.elements.get(place - count, node.each or _Node()))

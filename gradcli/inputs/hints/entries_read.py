@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from gradcli.inputs.hints.documented_shapes import Axis
-from gradcli.sources import nodes_of
+from gradcli.sources import bindings, nodes_of
 
 _PASSED_ON = frozenset(("asarray", "array", "save_for_backward", "asanyarray"))
 _FEWEST, _MOST = 2, 16
@@ -53,14 +53,10 @@ def _are_arrays(name: str, forward: ast.Module) -> bool:
     """Whether an entry of an argument is used as an index, or as an array with axes of its own."""
     own = {name}
     for node in nodes_of(forward):
-        if isinstance(node, ast.Assign):
-            values = node.value.elts if isinstance(node.value, ast.Tuple | ast.List) else [node.value]
-            for target in node.targets:
+        for target, value in bindings(node) if isinstance(node, ast.Assign) else ():
+            if _is_entry(value, name):
                 targets = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-                for place, each in enumerate(targets):
-                    value = values[place] if len(values) == len(targets) else values[0]
-                    if isinstance(each, ast.Name) and _is_entry(value, name):
-                        own.add(each.id)
+                own.update(each.id for each in targets if isinstance(each, ast.Name))
     for node in nodes_of(forward):
         if isinstance(node, ast.Subscript) and any(_is_entry(part, *own) for part in ast.walk(node.slice)):
             return True

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gradcli.inputs.hints.summed_cotangents import Sum
-from gradcli.sources import nodes_of
+from gradcli.sources import bindings, nodes_of
 
 _SUMS = ("sum", "mean")
 _MODULES = ("np", "numpy", "jnp")
@@ -33,7 +33,7 @@ def _assigned(tree: ast.AST) -> Iterator[tuple[str, ast.expr, bool]]:
     """What is assigned to names and to keys of dicts; of a key, True comes last."""
     for node in nodes_of(tree):
         if isinstance(node, ast.Assign):
-            for target, value in _pairs(node):
+            for target, value in bindings(node):
                 if isinstance(target, ast.Name):
                     yield target.id, value, False
                 elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
@@ -42,16 +42,6 @@ def _assigned(tree: ast.AST) -> Iterator[tuple[str, ast.expr, bool]]:
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and not isinstance(value, ast.Name):
                     yield str(key.value), value, True
-
-
-def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The targets of an assignment with their values, those of tuples one by one."""
-    for target in node.targets:
-        both = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-        if both and len(target.elts) == len(node.value.elts):  # type: ignore[attr-defined]  # tuples, as just seen
-            yield from zip(target.elts, node.value.elts, strict=True)  # type: ignore[attr-defined]  # likewise
-        else:
-            yield target, node.value
 
 
 def _is_sum_of_all(value: ast.expr) -> bool:

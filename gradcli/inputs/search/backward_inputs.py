@@ -290,14 +290,21 @@ class Fitting:
         return None
 
     def of_other_ranks(self, guess: Guess) -> Solution | None:
-        """The guess with tensors of the ranks of their gradients, where backward fits, at these sizes and at larger."""
+        """The guess with tensors of the ranks of their gradients, where backward fits, at these sizes and at larger.
+
+        Where forward refuses larger ones, as of parameters that it reads one by one, the other sizes are enlarged.
+        """
         whole = self.changed_by(of_another_rank, guess)
         if whole is None:
             return None
-        changed = [shape for slot, shape in whole.guess.shapes.items() if shape != guess.shapes.get(slot)]
-        larger = enlarged(whole.guess, {size for shape in changed for size in shape})
-        fits = self.trials.judge(larger) is None and self.attempted(larger).backward_error is None
-        return whole if fits else None
+        shapes = whole.guess.shapes.items()
+        changed = {size for slot, shape in shapes if shape != guess.shapes.get(slot) for size in shape}
+        others = {size for _, shape in shapes for size in shape} - changed
+        for sizes in (changed, others):
+            larger = enlarged(whole.guess, sizes)
+            if sizes and self.trials.judge(larger) is None:
+                return whole if self.attempted(larger).backward_error is None else None
+        return None
 
     def changed_by(self, change: Change, guess: Guess) -> Solution | None:
         """The guess changed as often as backward's error asks for it, where backward fits then."""

@@ -164,7 +164,10 @@ class Unfolded:
 
 
 def unfolded(info: TargetInfo, given: Sequence[InputSpec]) -> list[Unfolded]:
-    """The ways to see a target whose containers are not given: one without containers, several with sequences."""
+    """The ways to see a target whose containers are not given: one without containers, several with sequences.
+
+    The last one has tensors in the places of sequences that may be tensors.
+    """
     known = {spec.name for spec in given} | {
         container for spec in given if (container := container_named(spec.name, info)) is not None
     }
@@ -174,7 +177,11 @@ def unfolded(info: TargetInfo, given: Sequence[InputSpec]) -> list[Unfolded]:
     ways = [{name: held.value for name, held in found.items()}]
     for name, held in found.items():
         ways += [{**ways[0], name: other} for other in other_kinds(held.value)]
-    return [_seen(info, found, way, is_first=way is ways[0]) for way in ways]
+    seen = [_seen(info, found, way, is_first=way is ways[0]) for way in ways]
+    others = {name: held for name, held in found.items() if not held.may_be_a_tensor}
+    if len(others) < len(found):
+        seen.append(_seen(info, others, {name: others[name].value for name in others}, is_first=True))
+    return seen
 
 
 def _seen(info: TargetInfo, found: dict[str, Container], values: dict[str, Any], *, is_first: bool) -> Unfolded:

@@ -25,6 +25,12 @@ from gradcli.inputs.hints.entries_read import entries_read, without_components
         ("ctx.save_for_backward(x)\n    return h * x[0:2] + x[2:4]", {}),
         ("return h * x[0] + x[1:]", {}),
         ("return h * x[:, 0] + x[0:2]", {}),
+        ("out = []\n    out += [h * x[0], h * x[1]]\n    return out", {"x": (2,)}),
+        ("() = out = []\n    return h * x[0] + x[1]", {"x": (2,)}),
+        ("a, *rest = x[0], x[1]\n    return h * a", {"x": (2,)}),
+        ("a = b = x[0]\n    return h[b] * h[x[1]]", {}),
+        ("(a, b), c = (x[0], x[1]), x[2]\n    return h * a", {"x": (3,)}),
+        ("(a, b), c = x, h\n    return h * c", {}),
     ],
 )
 def test_entries_fix_a_length_unless_they_are_indices_or_arrays(body, shapes):
