@@ -18,6 +18,10 @@ from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.inputs.search.unification import Solution, Unifier
 from gradcli.targets import Trial
 
+PARTS_TRIES, PARTS_STEPS = 600, 12
+"""Where backward raises: tries of sizes where forward cuts an axis, each in so many steps."""
+FIXED_STEPS = 60
+"""Tries of sizes around one that forward and backward have in common."""
 Change = Callable[[Guess, Sequence[Slot], str], Guess | None]
 _OF_SIZES = (RuntimeError, ValueError, IndexError, AssertionError)
 
@@ -64,9 +68,11 @@ def as_returned(guess: Guess, message: str) -> Guess | None:
         return None
     changed = [(one, other) for one, other in zip(*refusal, strict=True) if one != other]
     slots = [slot for slot, shape in guess.shapes.items() if shape == refusal[1] and guess.skeleton[slot].is_free]
-    if len(changed) != 1 or 1 in changed[0] or len(slots) != 1:
+    position = refused_position(message)
+    own = [position] if position in slots and refusal[0] in guess.shapes.values() else slots
+    if len(changed) != 1 or 1 in changed[0] or len(own) != 1:
         return None
-    return replace(guess, shapes={**guess.shapes, slots[0]: refusal[0]})
+    return replace(guess, shapes={**guess.shapes, own[0]: refusal[0]})
 
 
 def with_complex(guess: Guess, slots: Sequence[Slot], message: str) -> Iterator[Guess]:
@@ -275,12 +281,50 @@ class Fitting:
     trials: Trials
     attempted: Callable[[Guess], Trial]
     penalty: Callable[[Guess], float]
+    runs: Callable[[Guess], bool]
     unifier: Callable[[Skeleton], Unifier]
 
-    def as_returned(self, guess: Guess) -> Guess | None:
+    def as_returned(self, solution: Solution) -> Solution | None:
         """The guess with axes as long as backward's gradients have them, where forward and backward agree on that."""
-        fitting = self.changed_by(lambda each, _, message: as_returned(each, message), guess)
-        return None if fitting is None else fitting.guess
+        fitting = self.changed_by(lambda each, _, message: as_returned(each, message), solution.guess)
+        return self._of_outputs_size(solution) if fitting is None else replace(solution, guess=fitting.guess)
+
+    def _of_outputs_size(self, solution: Solution) -> Solution | None:
+        """Sizes that fit, where a gradient has a size that an output has too, and no input: forward sets it as well.
+
+        Forward of points in the plane, `q[:, :2]`, takes points of any number of coordinates.
+        """
+        guess, trial = solution.guess, self.attempted(solution.guess)
+        changed = as_returned(guess, str(trial.backward_error))
+        if changed is None:
+            return None
+        (slot,) = (slot for slot, shape in changed.shapes.items() if shape != guess.shapes[slot])
+        pairs = enumerate(zip(changed.shapes[slot], guess.shapes[slot], strict=True))
+        axis, size = next((axis, size) for axis, (size, old) in pairs if size != old)
+        inputs, outputs = (set(itertools.chain(*each)) for each in (guess.shapes.values(), _shapes(trial)))
+        if size not in outputs - inputs:
+            return None
+        unifier = self.unifier(guess.skeleton)
+        start = unifier.resized(solution.state, slot, axis, size)
+        outcome = unifier.solve(FIXED_STEPS, start, self._refusal)
+        return outcome if isinstance(outcome, Solution) else None
+
+    def _refusal(self, guess: Guess) -> BaseException | None:
+        """The error of backward on a guess, unless it is a mistake to be seen there."""
+        return None if self.runs(guess) else self.attempted(guess).backward_error
+
+    def in_equal_parts(self, solution: Solution) -> Solution | None:
+        """Sizes for which backward runs too, where forward cuts an axis: that axis is a multiple of another."""
+        unifier = self.unifier(solution.guess.skeleton)
+        for state in (solution.state, unifier.start()):  # forward may have made equal what is none, and broadcast
+            starts = list(unifier.in_equal_parts(state))
+            if starts:
+                self.trials.budget.allow(PARTS_TRIES)
+            for start in starts:
+                outcome = unifier.solve(PARTS_STEPS, start, self._refusal)
+                if isinstance(outcome, Solution):
+                    return outcome
+        return None
 
     def complex(self, guess: Guess) -> Solution | None:
         """The guess with one tensor complex, where backward returns a complex gradient for a real one and fits then."""

@@ -61,8 +61,8 @@ IDLE_NUMBER_BONUS = 4.0
 """An argument that changes no output may be a number that only backward uses: tried after a few other sizes."""
 TENSOR_BONUS = 2.0
 """Where a constant lacks an attribute, a tensor was meant."""
-LIKELIER_TRIES, PARTS_TRIES, PARTS_STEPS = 1_000, 600, 12
-"""Where backward raises: for likelier inputs, and for sizes where forward cuts an axis (each in so many steps)."""
+LIKELIER_TRIES = 1_000
+"""Where backward raises: tries for likelier inputs."""
 BACKWARD_TRIES, BACKWARD_STEPS = 200, 30
 """Where backward still raises: tries, and steps each, with two of the sizes in its error message made equal."""
 MORE_TRIES, RETRIES, POLISHING_TRIES = 200, 120, 80
@@ -85,8 +85,9 @@ class BestFirstSearch:
         counted = replace(hints, forward="").branches_on_rank
         self._counted = frozenset(n for n, slot in enumerate(trials.slots) if slot.name in counted)
         self._fit = Fitting(
-            trials=trials, attempted=self.attempted, penalty=self._backward_penalty, unifier=self._unifier
-        )
+            trials=trials, attempted=self.attempted, penalty=self._backward_penalty, runs=self.runs_backward,
+            unifier=self._unifier,
+        )  # fmt: skip
         self._unsolved: list[tuple[float, float, int, Skeleton]] = []
         self._found: list[Accepted] = []
         self.overruled: tuple[InputSpec, ...] = ()
@@ -221,9 +222,9 @@ class BestFirstSearch:
             guess = without_ignored_ends(self._trials, guess, self._hints.documented)
         solution = replace(solution, guess=guess)
         penalty = self._backward_penalty(solution.guess)
-        if (returned := self._fit.as_returned(solution.guess)) is not None:
-            solution, penalty = replace(solution, guess=returned), 0.0
-        if penalty >= RAISING_BACKWARD and (whole := self._in_equal_parts(solution)) is not None:
+        if (returned := self._fit.as_returned(solution)) is not None:
+            solution, penalty = returned, 0.0
+        if penalty >= RAISING_BACKWARD and (whole := self._fit.in_equal_parts(solution)) is not None:
             solution, penalty = whole, 0.0
         if penalty >= RAISING_BACKWARD and (whole := self._fit.complex(solution.guess)) is not None:
             self._add(whole, self._score(whole), 0.0)
@@ -305,18 +306,6 @@ class BestFirstSearch:
             returned = next((each for each in whole if not self._raises(each.guess)), None)
         if returned is not None:
             self._accept(returned)
-
-    def _in_equal_parts(self, solution: Solution) -> Solution | None:
-        """Sizes for which backward runs too, where forward cuts an axis: that axis is a multiple of another."""
-        if not parts_of(self._hints.forward) or not self.attempted.runs_backward:
-            return None
-        unifier = self._unifier(solution.guess.skeleton)
-        self._budget.allow(PARTS_TRIES)
-        for start in unifier.in_equal_parts(solution.state):
-            outcome = unifier.solve(PARTS_STEPS, start)
-            if isinstance(outcome, Solution) and self._backward_penalty(outcome.guess) < RAISING_BACKWARD:
-                return outcome
-        return None
 
     def _unifier(self, skeleton: Skeleton) -> Unifier:
         return Unifier(

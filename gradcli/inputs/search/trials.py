@@ -17,6 +17,7 @@ from gradcli.inputs.hints.argument_names import BLANK_NAMES, LENGTH_NAMES, STATE
 from gradcli.inputs.hints.documented_values import CLASSES
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import Skeleton, Slot
+from gradcli.inputs.search.error_messages import complains_of_values
 from gradcli.targets import TargetInfo, Trial
 
 Shape = tuple[int, ...]
@@ -70,6 +71,11 @@ class Failure:
         """The exception's text, empty where there was none."""
         return "" if self.error is None else str(self.error)
 
+    @property
+    def may_be_of_values(self) -> bool:
+        """Whether other values may help: forward ran to its end, or its error is about values."""
+        return self.non_finite or self.progress >= 1.5 or complains_of_values(self.message)
+
 
 @final
 class Trials:
@@ -97,6 +103,11 @@ class Trials:
     def exhausted(self) -> bool:
         """Whether the tries of this stage are used up, or no inputs can help."""
         return self._slips >= SLIPS or self.budget.exhausted
+
+    @property
+    def best_progress(self) -> float:
+        """How far forward got at best, less a little for rounding."""
+        return self.best.progress - 1e-9 if self.best is not None else 0.0
 
     def judge(self, guess: Guess) -> Failure | None:
         """None if forward accepts the guess and every tensor in it matters; else the reason.

@@ -8,7 +8,7 @@ import heapq
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import final
@@ -32,6 +32,7 @@ from gradcli.inputs.search.error_messages import (
 from gradcli.inputs.search.named_axes import SIZES, NamedAxes, State
 from gradcli.inputs.search.trials import MAX_ELEMENTS, NORMAL, DomainChoice, Failure, Guess, Shape, Trials
 
+Refusal = Callable[[Guess], BaseException | None]
 PINNED_SIZES = (4, 2, 6, 3, 8, 12, 9, 1)
 _DEPTH_COST, _PROGRESS_GAIN, _MAX_QUEUE = 0.12, 5.0, 400
 _IDLE_TRIES = 8
@@ -127,6 +128,10 @@ class Unifier:
         partition = tuple(first.setdefault(size, index) for index, size in enumerate(sizes))
         return State(partition=partition, pinned=tuple(sorted((index, size) for size, index in first.items())))
 
+    def resized(self, state: State, slot: int, axis: int, size: int) -> State:
+        """`state` with the size of one axis settled, and of those equal to it."""
+        return state.with_size(state.partition[self._axes.index((slot, axis))], size)
+
     def shapes(self, state: State) -> dict[int, Shape]:
         """The shapes that a state stands for."""
         sizes = self._sizes(state)
@@ -146,8 +151,11 @@ class Unifier:
             pool.sort(reverse=True)
         return {**pinned, **dict(zip(free, pool, strict=True))}
 
-    def solve(self, budget: int, start: State | None = None) -> Solution | Unsolved:
-        """Sizes (and domains) that forward accepts, within `budget` tries of sizes; else the farthest failure."""
+    def solve(self, budget: int, start: State | None = None, refusal: Refusal | None = None) -> Solution | Unsolved:
+        """Sizes (and domains) that forward accepts, within `budget` tries of sizes; else the farthest failure.
+
+        What `refusal` has against inputs that forward accepts, such as backward's error, counts like forward's.
+        """
         begin = start or self.start()
         queue = self._first(begin)
         order = itertools.count(3)
@@ -161,7 +169,7 @@ class Unifier:
                 break
             _, _, depth, state = heapq.heappop(queue)
             seen.add(state)
-            outcome = self._try(state)
+            outcome = self._tried(state, refusal)
             if isinstance(outcome, Solution):
                 return outcome
             if outcome is None:
@@ -178,15 +186,15 @@ class Unifier:
             for cost, following in self._repairs(state, outcome):
                 priority = cost + _DEPTH_COST * depth - _PROGRESS_GAIN * outcome.progress
                 heapq.heappush(queue, (priority, next(order), depth + 1, following))
-        if best is None:
-            return Unsolved(failure=Failure(progress=0.0))
+        if best is None or refusal is not None:
+            return Unsolved(failure=Failure(progress=0.0) if best is None else best[0])
         if len(self._ranks) >= _MANY and (alike := self._alike(begin)) not in seen:
             outcome = self._try(alike)
             if isinstance(outcome, Solution):
                 return outcome
         # An argument that changes no output changes none in another domain either, and no float is a whole number.
         cannot_help = best[0].idle is not None or asks_for_integers(best[0].message)
-        may_help = not cannot_help and best[0].progress >= self._trials_best_progress()
+        may_help = not cannot_help and best[0].progress >= self._trials.best_progress
         other = self._other_domains(best[1], best[0], thorough=True) if may_help else None
         return other if isinstance(other, Solution) else Unsolved(failure=other or best[0])
 
@@ -208,13 +216,13 @@ class Unifier:
                 yield outcome
 
     def in_equal_parts(self, state: State) -> Iterator[State]:
-        """States in which one axis is a multiple, by a number of parts, of the size of another."""
-        sizes = self._sizes(state)
+        """States in which one axis is a multiple, by a number of parts, of the size of another, the likeliest first."""
+        sizes, place = self._sizes(state), self._axes
+        free = [axis for axis in sizes if axis not in self._settled]
+        pairs = [(cut, unit) for cut in free for unit in sizes if unit != cut and sizes[unit] > 1]
         for count in self._parts:
-            for cut in [axis for axis in sizes if axis not in self._settled]:
-                for unit, size in sizes.items():
-                    if unit != cut and size > 1:
-                        yield state.with_size(unit, size).with_size(cut, count * size)
+            for cut, unit in sorted(pairs, key=lambda pair: self._distance(place[pair[0]], place[pair[1]])):
+                yield state.with_size(unit, sizes[unit]).with_size(cut, count * sizes[unit])
 
     def merged_by(self, state: State, message: str) -> Iterator[State]:
         """States in which two of the sizes that a message names are equal."""
@@ -231,6 +239,11 @@ class Unifier:
             state = state.with_equal(state.partition[same], state.partition[index])
         return state
 
+    def _tried(self, state: State, refusal: Refusal | None) -> "Solution | Failure | None":
+        outcome = self._try(state)
+        error = refusal(outcome.guess) if refusal is not None and isinstance(outcome, Solution) else None
+        return outcome if error is None else Failure(progress=2.0, error=error)
+
     def _try(self, state: State) -> "Solution | Failure | None":
         shapes = self.shapes(state)
         if sum(math.prod(shape) for shape in shapes.values()) > MAX_ELEMENTS:
@@ -239,7 +252,7 @@ class Unifier:
         meant = self._meant_domains(shapes)
         guess = Guess(skeleton=self._skeleton, shapes=shapes, domains={**self._first_domains(shapes), **meant})
         failure = self._trials.judge(guess)
-        if failure is not None and meant and _may_be_of_values(failure):  # documentation may be wrong
+        if failure is not None and meant and failure.may_be_of_values:  # documentation may be wrong
             guess = replace(guess, domains=self._first_domains(shapes))
             failure = self._trials.judge(guess)
         if self._trials.refuses_normal != refused:  # seen just now: the same sizes once more
@@ -309,9 +322,6 @@ class Unifier:
                 if refusal.idle is not None:
                     return refusal
         return None
-
-    def _trials_best_progress(self) -> float:
-        return self._trials.best.progress - 1e-9 if self._trials.best is not None else 0.0
 
     def _repairs(self, state: State, failure: Failure) -> Iterator[tuple[float, State]]:
         sizes = self._sizes(state)
@@ -385,8 +395,3 @@ class Unifier:
         if self._ranks[one[0]] - one[1] == self._ranks[other[0]] - other[1]:
             return 0.5
         return 0.6 if one[1] == other[1] else 0.8
-
-
-def _may_be_of_values(failure: Failure) -> bool:
-    """Whether other values may help: forward ran to its end, or its error is about values."""
-    return failure.non_finite or failure.progress >= 1.5 or complains_of_values(failure.message)

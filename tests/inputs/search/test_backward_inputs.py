@@ -213,3 +213,82 @@ def test_the_shape_of_an_earlier_input_is_no_exchange(ns: Any, complete: bool, u
     assert [spec.shape for spec in case.inputs] == [(3, 4), (4, 5), (4, 5)]
     failed = {evidence.input for evidence in case.evidence if evidence.verdict is Verdict.FAILED}
     assert failed == (set() if complete else {"x"})
+
+
+def mixing(ns: Any, factor: float) -> type:
+    """A state moved towards another one, by gates from two tensors that are each as wide as two states."""
+
+    class Mixing(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any, state: Any) -> Any:
+            (gate, of_input), (of_gate, of_state) = a.chunk(2, -1), b.chunk(2, -1)
+            z, n = ns.sigmoid(gate * of_gate), ns.tanh(of_input + of_state)
+            ctx.save_for_backward(a, b, state)
+            return z * state + (1 - z) * n
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            a, b, state = ctx.saved_tensors
+            width = state.shape[-1]
+            sums, n = a * b, ns.tanh((a + b)[:, width:])
+            z = ns.sigmoid(sums[:, :width])
+            of_gate, of_sum = g * (state - n) * z * (1 - z), factor * g * (1 - z) * (1 - n * n)
+            of_a = ns.cat([of_gate * b[:, :width], of_sum], -1)
+            return of_a, ns.cat([of_gate * a[:, :width], of_sum], -1), g * z
+
+    return Mixing
+
+
+def scaled_view(ns: Any, factor: float) -> type:
+    """Points of the plane with a 1 appended, moved by a matrix; forward alone takes points of a space too."""
+
+    class ScaledView(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, at: Any, camera: Any) -> Any:
+            whole = ns.cat([at, ns.ones_like(at[:, :1])], 1)
+            seen = whole @ camera.t()
+            ctx.save_for_backward(whole, camera)
+            return seen[:, :2] * ns.sin(seen[:, 2:])
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            whole, camera = ctx.saved_tensors
+            seen = whole @ camera.t()
+            depth = factor * (g * seen[:, :2]).sum(1, keepdim=True) * ns.cos(seen[:, 2:])
+            of_seen = ns.cat([g * ns.sin(seen[:, 2:]), depth], 1)
+            return (of_seen @ camera)[:, :2], of_seen.t() @ whole
+
+    return ScaledView
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
+@pytest.mark.parametrize("made", [mixing, scaled_view])
+@pytest.mark.usefixtures("unexplained")
+def test_sizes_are_found_that_forward_and_backward_agree_on(
+    ns: Any, made: Any, factor: float, verdict: Verdict
+) -> None:
+    (case,) = gradcli.check(made(ns, factor), order=1, samples=1, shrink=False).cases
+    assert case.verdict is verdict, (case.inputs, case.findings, case.error)
+    shapes = [spec.shape or () for spec in case.inputs]
+    if made is mixing:
+        assert shapes[0] == shapes[1] == (shapes[2][0], 2 * shapes[2][1])
+    else:
+        assert [shape[1] for shape in shapes] == [2, 3]
+
+
+@pytest.mark.usefixtures("unexplained")
+def test_a_gradient_cut_to_a_size_of_its_own_is_no_reason_for_other_sizes(ns: Any) -> None:
+    class Moved(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, at: Any, move: Any) -> Any:
+            ctx.save_for_backward(at, move)
+            return at @ move.t()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            at, move = ctx.saved_tensors
+            return (g @ move)[:, :2], g.t() @ at
+
+    (case,) = gradcli.check(Moved, order=1, samples=1, shrink=False).cases
+    assert case.verdict is Verdict.FAILED
+    assert {spec.shape for spec in case.inputs} == {(3, 4), (5, 4)}
