@@ -87,6 +87,9 @@ def with_complex(guess: Guess, slots: Sequence[Slot], message: str) -> Iterator[
 def with_tensor(guess: Guess, slots: Sequence[Slot], message: str) -> Guess | None:
     """The guess with a tensor for the number whose gradient was rejected because it is an array, and of its shape."""
     refusal, position = refused_gradient(message), refused_position(message)
+    if refusal is not None and position is None and refusal[1] == ():  # of a leaf: the only number, if there is one
+        numbers = [slot for slot, choice in enumerate(guess.skeleton) if choice.kind == "value"]
+        position = numbers[0] if len(numbers) == 1 else None
     if refusal is None or position is None or position in guess.shapes or position >= len(slots):
         return None
     fitting = [c for _, c in slots[position].choices if c.kind == "float" and c.rank == len(refusal[0])]
@@ -103,7 +106,7 @@ def as_vector(guess: Guess, slots: Sequence[Slot], message: str) -> Guess | None
     input itself: a flattened gradient of that is a mistake to be seen.
     """
     refusal, position = refused_gradient(message), refused_position(message)
-    if refusal is None or position is None or position not in guess.shapes or position == min(guess.shapes):
+    if refusal is None or position is None or guess.shapes.get(position) != refusal[1] or position == min(guess.shapes):
         return None
     got, wanted = refusal
     if len(got) != 1 or len(wanted) < 2 or math.prod(wanted) != got[0] or not guess.skeleton[position].is_free:
@@ -122,7 +125,7 @@ def of_another_rank(guess: Guess, slots: Sequence[Slot], message: str) -> Guess 
     the other, or a gradient was flattened, a sum or a rearrangement is wrong: a mistake to be seen.
     """
     refusal, position = refused_gradient(message), refused_position(message)
-    if refusal is None or position is None or position not in guess.shapes:
+    if refusal is None or position is None or guess.shapes.get(position) != refusal[1]:
         return None
     got, wanted = refusal
     others = {size for slot, shape in guess.shapes.items() if slot != position for size in shape}

@@ -230,7 +230,8 @@ class BestFirstSearch:
             self._add(whole, self._score(whole), 0.0)
         for change in (with_tensor, as_vector) if penalty >= RAISING_BACKWARD else ():
             if (whole := self._fit.changed_by(change, solution.guess)) is not None:
-                self._add(whole, self._score(whole), 0.0)
+                near = self._score(solution) + cost_of_narrowing(whole.guess)
+                self._add(whole, min(self._score(whole), near), 0.0)
         if (whole := self._fit.of_other_ranks(solution.guess)) is not None:
             self._add(whole, self._score(whole), 0.0)
             penalty = RAISING_BACKWARD

@@ -93,8 +93,8 @@ def size_pairs(message: str) -> list[tuple[float, int, int]]:
 _REFUSED = (
     r"invalid gradient at index (?P<at>\d+) - got \[(?P<got>[\d, ]*)\] but expected shape compatible with "
     r"\[(?P<wanted>[\d, ]*)\]",
-    r"at output\[(?P<at>\d+)\][^\[]*produced an output of type \w+\[(?P<got>[\d,]*)\] corresponding to an input of "
-    r"type \w+\[(?P<wanted>[\d,]*)\]",
+    r"at output\[(?P<at>\d+)\](?P<leaf>\S*)[^\[]*produced an output of type \w+\[(?P<got>[\d,]*)\] "
+    r"corresponding to an input of type \w+\[(?P<wanted>[\d,]*)\]",
 )
 """How PyTorch (the engine and NumPy's backend alike) and JAX refuse the shape of a gradient."""
 _REFUSED_KINDS = (
@@ -116,9 +116,9 @@ def refused_gradient(message: str) -> tuple[tuple[int, ...], tuple[int, ...]] | 
 
 
 def refused_position(message: str) -> int | None:
-    """The position of the argument whose gradient the framework rejected; None if the message does not say."""
+    """The position of the argument whose gradient the framework rejected; None if it is a part of an argument."""
     found = _refusal(message)
-    return int(found["at"]) if found is not None and "at" in found.groupdict() else None
+    return int(found["at"]) if found is not None and not found.groupdict().get("leaf") else None
 
 
 def _refusal(message: str) -> re.Match[str] | None:

@@ -292,3 +292,63 @@ def test_a_gradient_cut_to_a_size_of_its_own_is_no_reason_for_other_sizes(ns: An
     (case,) = gradcli.check(Moved, order=1, samples=1, shrink=False).cases
     assert case.verdict is Verdict.FAILED
     assert {spec.shape for spec in case.inputs} == {(3, 4), (5, 4)}
+
+
+def refusing_leaves(function, names, wanted):
+    """An attempt of backward that refuses gradients of leaves as JAX does; `wanted` gives their shape by that of x."""
+
+    def attempt(arguments):
+        trial = plain.attempt_of(function)(arguments)
+        given, error = {a.name: np.shape(a.value) for a in arguments}, None
+        for name in names:
+            if trial.ok and error is None and given[name] != wanted(given["x"]):
+                got, own = (str(list(shape)).replace(" ", "") for shape in (wanted(given["x"]), given[name]))
+                error = ValueError(
+                    f"but at output[0]['{name}'] the bwd rule produced an output of type float64{got} corresponding to "
+                    f"an input of type float64{own}, so the shapes do not match"
+                )
+        gradients = None if error else tuple(np.zeros(shape) for shape in given.values())
+        return Trial(
+            outputs=trial.outputs, differentiable=trial.differentiable, error=trial.error, backward_error=error,
+            gradients=gradients,
+        )  # fmt: skip
+
+    return attempt
+
+
+def test_leaves_of_a_dict_become_smaller_together():
+    def likelihood(centre, width, x):
+        return ((x - centre) ** 2 * np.exp(width) - width).sum()
+
+    attempt = refusing_leaves(likelihood, ("width", "centre"), lambda shape: shape[1:])
+    found = infer(plain.info_of(likelihood), plain.attempt_of(likelihood), attempt_backward=attempt)
+    assert found.as_flags() == "-i centre=4 -i width=4 -i x=3x4"
+
+
+def test_a_leaf_with_the_gradient_of_an_array_is_no_number():
+    def distance(mu, x):
+        return ((x - mu) ** 2).sum()
+
+    attempt = refusing_leaves(distance, ("mu",), lambda shape: shape[1:])
+    found = infer(plain.info_of(distance), plain.attempt_of(distance), attempt_backward=attempt)
+    assert found.as_flags() == "-i mu=4 -i x=3x4"
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
+@pytest.mark.usefixtures("unexplained")
+def test_a_leaf_of_a_dict_in_jax_is_as_small_as_its_gradient(factor: float, verdict: Verdict) -> None:
+    jax = pytest.importorskip("jax", reason="the jax backend needs JAX")
+
+    @jax.custom_vjp
+    def distance(state: Any, x: Any) -> Any:
+        return ((x - state["centre"]) ** 2).sum()
+
+    def backward(kept: Any, g: Any) -> Any:
+        state, x = kept
+        apart = 2 * g * (x - state["centre"])
+        return {"centre": -factor * apart.sum(0)}, apart
+
+    distance.defvjp(lambda state, x: (distance(state, x), (state, x)), backward)
+    (case,) = gradcli.check(distance, order=1, samples=1, shrink=False, only=("returns", "gradient")).cases
+    assert case.verdict is verdict, (case.findings, case.error)
+    assert [spec.shape for spec in case.inputs if spec.kind == "tensor"] == [(4,), (3, 4)]
