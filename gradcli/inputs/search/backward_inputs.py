@@ -329,6 +329,16 @@ class Fitting:
                     return outcome
         return None
 
+    def in_another_order(self, solution: Solution) -> Solution | None:
+        """The same with sizes that fall where they rose, if backward runs then: rows of it go by places of columns.
+
+        A backward that is written for fewer axes raises at either.
+        """
+        state = replace(solution.state, descending=not solution.state.descending)
+        outcome = self.unifier(solution.guess.skeleton).solve(1, state)
+        fits = isinstance(outcome, Solution) and self.attempted(outcome.guess).backward_error is None
+        return outcome if isinstance(outcome, Solution) and fits else None
+
     def complex(self, guess: Guess) -> Solution | None:
         """The guess with one tensor complex, where backward returns a complex gradient for a real one and fits then."""
         for each in with_complex(guess, self.trials.slots, str(self.attempted(guess).backward_error)):

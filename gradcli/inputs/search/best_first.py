@@ -226,6 +226,8 @@ class BestFirstSearch:
             solution, penalty = returned, 0.0
         if penalty >= RAISING_BACKWARD and (whole := self._fit.in_equal_parts(solution)) is not None:
             solution, penalty = whole, 0.0
+        if self._raises(solution.guess) and (whole := self._fit.in_another_order(solution)) is not None:
+            solution, penalty = whole, self._backward_penalty(whole.guess)
         if penalty >= RAISING_BACKWARD and (whole := self._fit.complex(solution.guess)) is not None:
             self._add(whole, self._score(whole), 0.0)
         for change in (with_tensor, as_vector) if penalty >= RAISING_BACKWARD else ():

@@ -352,3 +352,22 @@ def test_a_leaf_of_a_dict_in_jax_is_as_small_as_its_gradient(factor: float, verd
     (case,) = gradcli.check(distance, order=1, samples=1, shrink=False, only=("returns", "gradient")).cases
     assert case.verdict is verdict, (case.findings, case.error)
     assert [spec.shape for spec in case.inputs if spec.kind == "tensor"] == [(4,), (3, 4)]
+
+
+@pytest.mark.parametrize(("axis", "verdict"), [(-1, Verdict.PASSED), (0, Verdict.FAILED)])
+def test_a_backward_that_raises_for_wide_matrices_is_checked_at_tall_ones(ns: Any, axis: int, verdict: Verdict) -> None:
+    class Ranked(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ranked, places = x.sort(-1)
+            ctx.save_for_backward(places)
+            return ranked
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (places,) = ctx.saved_tensors
+            return ns.zeros_like(g).scatter(axis, places, g)
+
+    (case,) = gradcli.check(Ranked, order=1, samples=1, shrink=False, only=("returns", "gradient")).cases
+    assert case.verdict is verdict, (case.findings, case.error)
+    assert [spec.shape for spec in case.inputs] == [(3, 4) if axis else (4, 3)]
