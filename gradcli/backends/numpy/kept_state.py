@@ -92,6 +92,7 @@ def _called(method: Any, objects: Collection[object]) -> dict[Any, _Uses]:
     """A method and the methods of these objects that it calls, directly or not, with what each uses."""
     classes = {type(found) for found in objects}
     held = {name for found in objects for name, value in vars(found).items() if type(value) in classes}
+    bases = {base for cls in classes for base in cls.__mro__[1:]}
     open_, uses = [method], dict[Any, _Uses]()
     while open_:
         function = open_.pop()
@@ -101,6 +102,7 @@ def _called(method: Any, objects: Collection[object]) -> dict[Any, _Uses]:
         found = uses[function] = _known[function] = _uses_of(function) if known is None else known
         for name in (*found.called, *(("__call__",) if found.calls_objects or found.called_attributes & held else ())):
             open_ += [inspect.getattr_static(cls, name, None) for cls in classes]
+            open_ += [vars(base).get(name) for base in bases if not found.called.isdisjoint(("super", base.__name__))]
     return uses
 
 

@@ -47,6 +47,28 @@ class Forgetful(Square):
         return x**2
 
 
+class Timed(Layer):
+    """Counts its passes, and leaves them to the layer that it extends."""
+
+    passes = 0
+
+    def backward(self, dout):
+        Timed.passes += 1
+        return super().backward(dout)
+
+
+class Decayed(Timed):
+    """Adds to what the layer stores; a method of its own calls that of the layer by the name of its class."""
+
+    def pulled(self, dout):
+        return Layer.backward(self, dout)
+
+    def backward(self, dout):
+        pulled = self.pulled(dout)
+        self.weight_grad = self.weight_grad + 0.01 * self.weight
+        return pulled
+
+
 class Mean:
     """A loss whose backward takes nothing."""
 
@@ -78,13 +100,13 @@ def case_of(function, gradient):
     return gradcli.check(function, {"x": {"shape": [3, 4]}}, grad=gradient, shrink=False).cases[0]
 
 
-@pytest.mark.parametrize("layer", [Layer(), Square(), Mean()])
+@pytest.mark.parametrize("layer", [Layer(), Square(), Mean(), Timed(), Decayed()])
 def test_a_right_layer_passes(layer):
     case = case_of(layer.forward, layer.backward)
     assert case.verdict is Verdict.PASSED, (case.findings, case.error)
 
 
-@pytest.mark.parametrize("layer", [Layer(1.01), Mean(0), Mean(1)])
+@pytest.mark.parametrize("layer", [Layer(1.01), Mean(0), Mean(1), Timed(1.01), Decayed(1.01)])
 def test_a_wrong_layer_fails(layer):
     case = case_of(layer.forward, layer.backward)
     assert case.verdict is Verdict.FAILED
