@@ -37,6 +37,7 @@ from gradcli.inputs.search.error_messages import Mentions
 from gradcli.inputs.search.optional_arguments import OPTIONAL_TRIES, OptionalArguments
 from gradcli.inputs.search.refinement import (
     polished,
+    with_axes_apart,
     with_labels_for_each_row,
     with_names_apart,
     with_several_windows,
@@ -133,6 +134,7 @@ class BestFirstSearch:
             smaller = best.guess
         smaller = with_several_windows(self._trials, smaller, fits)
         smaller = with_names_apart(self._trials, smaller, self._hints.documented, fits)
+        smaller = with_axes_apart(self._trials, smaller, self._hints.documented, fits)
         ordered = with_ordered_limits(self._trials, self._hints, smaller)
         guess = with_probabilities(self._trials, self._hints, ordered, self.runs_backward)
         guess = with_convergence(self._trials, guess)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gradcli.inputs.hints.documented_shapes import Axis, names_in
 from gradcli.inputs.search.domains import POSITIVE
+from gradcli.inputs.search.named_axes import SIZES
 from gradcli.inputs.search.trials import Guess, Trials, is_state
 from gradcli.targets import Trial
 
@@ -138,6 +139,31 @@ def with_names_apart(
             candidate = replace(guess, shapes={slot: tuple(shape) for slot, shape in shapes.items()})
             if trials.judge(candidate) is None and fits(candidate):
                 return with_names_apart(trials, candidate, axes, fits)
+    return guess
+
+
+def with_axes_apart(trials: Trials, guess: Guess, documented: Collection[str], fits: Callable[[Guess], bool]) -> Guess:
+    """The same with axes of different sizes, where there is one tensor and forward accepts that.
+
+    The rows of a batch were made as many as the features that a layer takes: the error of forward named both sizes.
+    Beside another tensor a square one may be meant, although broadcasting takes others.
+
+    Args:
+        trials: runs forward.
+        guess: inputs that forward accepts.
+        documented: the names of arguments whose shapes are documented, which stay.
+        fits: whether backward still fits.
+    """
+    if len(guess.shapes) != 1 or guess.domains:
+        return guess
+    ((slot, shape),) = guess.shapes.items()
+    if trials.slots[slot].name in documented or guess.skeleton[slot].kind not in ("float", "complex"):
+        return guess
+    unused = next(size for size in SIZES if size not in trials.held_sizes.union(shape))
+    for axis in [axis for axis, size in enumerate(shape) if size > 1 and shape.count(size) > 1]:
+        apart = replace(guess, shapes={slot: (*shape[:axis], unused, *shape[axis + 1 :])})
+        if not trials.exhausted and trials.judge(apart) is None and fits(apart):
+            return with_axes_apart(trials, apart, documented, fits)
     return guess
 
 

@@ -113,6 +113,15 @@ def test_a_wrong_layer_fails(layer):
     assert {finding.kind for finding in case.findings} == {FindingKind.WRONG_FACTOR}
 
 
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.PASSED), (1.01, Verdict.FAILED)])
+def test_a_batch_is_not_made_as_long_as_the_features_of_a_layer(factor, verdict):
+    layer = Layer(factor)
+    layer.weight = layer.weight[:3]
+    (case,) = gradcli.check(layer.forward, grad=layer.backward, shrink=False).cases
+    assert case.verdict is verdict, (case.findings, case.error)
+    assert [spec.shape for spec in case.inputs] == [(4, 3)]
+
+
 def test_a_backward_that_reads_what_forward_does_not_write_fails():
     layer = Forgetful()
     assert case_of(layer.forward, layer.backward).verdict is Verdict.FAILED
