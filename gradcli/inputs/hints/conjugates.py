@@ -24,6 +24,8 @@ _MAKE_REAL = frozenset((
     "irfft", "irfft2", "irfftn", "hfft", "istft", "abs", "angle", "view_as_real", "real", "imag", "shape", "size",
     "dtype", "device", "ndim",
 ))  # fmt: skip
+_HOLDERS = frozenset(("ctx", "self", "cls"))
+"""Names of what holds numbers under such names as H, the height of an image."""
 _COMPLEX_SOURCE = re.compile(r"fft|stft|\d[jJ]\b|complex|polar\(")
 _CONJUGATING_SOURCE = re.compile(r"\.conj(?:ugate|_physical)?\(|\.mH\b")
 
@@ -146,7 +148,7 @@ class _Complex:
 
 
 def _conjugated(tree: ast.Module, names: Names, *, adjoints: bool = True) -> Iterator[ast.expr]:
-    """What is conjugated in a function: `x` in `x.conj()`, `torch.conj(x)` and `x.mH`; not the sizes `ctx.H`."""
+    """What is conjugated in a function: `x` in `x.conj()`, `torch.conj(x)` and `x.mH`; not the number `Planck.H`."""
     own = {node.name for node in nodes_of(tree) if isinstance(node, ast.FunctionDef)}
     for node in nodes_of(tree):
         match node:
@@ -158,8 +160,23 @@ def _conjugated(tree: ast.Module, names: Names, *, adjoints: bool = True) -> Ite
             case ast.Call(func=func, args=[operand, *_]) if _last(func) in _CONJUGATING and _conjugates(func, names):
                 yield operand
             case ast.Attribute(value=operand, attr="H" | "mH"):
-                if adjoints and not (isinstance(operand, ast.Name) and operand.id in ("ctx", "self")):
+                if adjoints and _may_be_tensor(operand, names):
                     yield operand
+
+
+def _may_be_tensor(node: ast.expr, names: Names) -> bool:
+    """Whether an expression may be a tensor: neither a class, a module or a number, nor what holds settings."""
+    match node:
+        case ast.Name(id=name):
+            return name not in _HOLDERS and _may_have_adjoint(names.get(name))
+        case ast.Attribute(value=ast.Name(id=name), attr=attr):
+            return _may_have_adjoint(getattr(names.get(name), attr, None))
+    return True
+
+
+def _may_have_adjoint(value: object) -> bool:
+    """Whether something outside a function may be an array; None stands for what is unknown."""
+    return value is None or (not isinstance(value, type) and hasattr(value, "shape"))
 
 
 def _conjugates(func: ast.expr, names: Names) -> bool:

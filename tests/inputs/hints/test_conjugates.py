@@ -25,7 +25,11 @@ def conjugate(x: Any) -> Any:
     return x.conj() if x.is_complex() else x
 
 
-NAMES = {"conj": conj, "conjugate": conjugate, "quaternions": sys.modules[__name__]}
+class Air:
+    H = 8.4
+
+
+NAMES = {"conj": conj, "conjugate": conjugate, "quaternions": sys.modules[__name__], "Air": Air, "air": Air()}
 
 
 @pytest.mark.parametrize(
@@ -47,6 +51,11 @@ NAMES = {"conj": conj, "conjugate": conjugate, "quaternions": sys.modules[__name
         ("pass", "return g * quaternions.conj(k)", False),
         ("pass", "return g * conjugate(k)", True),
         ("pass", "def backward(ctx, g):\n    def conj(a):\n        return a * 2\n    return conj(g)", False),
+        ("pass", "return g @ k.H", True),
+        ("pass", "return g / Air.H", False),
+        ("pass", "return g / air.H", False),
+        ("pass", "return g / quaternions.Air.H", False),
+        ("pass", "def backward(cls, ctx, g):\n    return g / cls.H", False),
         ("return ns.conj(k)", "return g", True),
         ("return conj(k)", "return g", False),
         ("return k.imag", "return g", True),
@@ -91,6 +100,31 @@ def test_a_helper_that_is_called_conj(ns: Any, factor: float) -> None:
     (case,) = gradcli.check(product_of(ns, factor), order=1, shrink=False).cases
     assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
     assert [f.input for f in case.findings] == ([] if factor == 1 else ["q"])
+
+
+def pressure_of(ns: Any, factor: float) -> type:
+    class Pressure(ns.autograd.Function):
+        P, H = 101.3, 8.4
+
+        @staticmethod
+        def forward(ctx: Any, height: Any) -> Any:
+            p = Pressure.P * ns.exp(-height / Pressure.H)
+            ctx.save_for_backward(p)
+            return p
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (p,) = ctx.saved_tensors
+            return -factor * g * p / Pressure.H
+
+    return Pressure
+
+
+@pytest.mark.parametrize("factor", [1, 1.01])
+def test_a_constant_of_a_class_is_no_adjoint(ns: Any, factor: float) -> None:
+    (case,) = gradcli.check(pressure_of(ns, factor), order=1, shrink=False).cases
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+    assert FindingKind.MISSING_CONJUGATE not in {f.kind for f in case.findings}
 
 
 def circulant_of(ns: Any, factor: float) -> type:
