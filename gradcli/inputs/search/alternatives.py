@@ -7,7 +7,7 @@ what backward itself provides for, is.
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -243,10 +243,16 @@ def _complex(guess: Guess, attempted: Callable[[Guess], Trial]) -> Iterator[Gues
     """The guess with complex tensors; one for which backward returns real numbers beside complex ones stays real.
 
     None where outputs and gradients are all real: a transform of real numbers conjugates inside, as for a convolution.
+    Where forward refuses them, as `relu(abs(z) + b)` does for a complex b, all but one are complex, or one alone.
     """
     slots = [index for index, choice in enumerate(guess.skeleton) if choice.kind == "float"]
     found = _with_complex(guess, slots)
     trial = attempted(found)
+    if not trial.ok and len(slots) > 1:
+        fewer = ([each for each in slots if each != one] for one in slots)
+        some = (_with_complex(guess, each) for each in dict.fromkeys(map(tuple, (*fewer, *([one] for one in slots)))))
+        yield from itertools.islice((each for each in some if _returns_complex(attempted(each), slots, each)), 1)
+        return
     gradients = trial.gradients or ()
     returned = [each for each in gradients if each is not None]
     if returned and all(each.dtype.kind != "c" for each in (*returned, *trial.outputs)):
@@ -259,7 +265,16 @@ def _complex(guess: Guess, attempted: Callable[[Guess], Trial]) -> Iterator[Gues
     yield _with_complex(guess, kept) if kept else found
 
 
-def _with_complex(guess: Guess, slots: Sequence[int]) -> Guess:
+def _returns_complex(trial: Trial, slots: Sequence[int], guess: Guess) -> bool:
+    """Whether backward returns complex gradients for complex tensors, and for no others of those in `slots`."""
+    gradients = trial.gradients or ()
+    if not trial.ok or trial.backward_error is not None or len(gradients) != len(slots):
+        return False
+    kinds = {slot: None if each is None else each.dtype.kind for slot, each in zip(slots, gradients, strict=True)}
+    return all((kind == "c") is (guess.skeleton[slot].kind == "complex") for slot, kind in kinds.items())
+
+
+def _with_complex(guess: Guess, slots: Collection[int]) -> Guess:
     skeleton = [replace(c, kind="complex") if index in slots else c for index, c in enumerate(guess.skeleton)]
     return replace(guess, skeleton=tuple(skeleton))
 

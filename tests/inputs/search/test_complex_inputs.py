@@ -179,3 +179,33 @@ def test_imaginary_parts_of_what_forward_computes_ask_for_no_complex_input(ns: A
     result = check_object(Sine, case_of(CheckSpec(target="module:Sine"), Settings(order=1)))
     assert result.verdict is Verdict.PASSED
     assert seen(result) == {"x": "float64"}
+
+
+def shrunk(ns: Any, factor: float) -> Any:
+    """Complex numbers whose moduli are cut by a real margin of each column, which relu takes as real only."""
+
+    class Shrunk(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, z: Any, margin: Any) -> Any:
+            ctx.save_for_backward(z, margin)
+            r = ns.abs(z)
+            return ns.relu(r - margin) * z / r
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            z, margin = ctx.saved_tensors
+            r = ns.abs(z)
+            on, u = (r > margin) * 1.0, z / r
+            along = ns.real(g * ns.conj(u))
+            return on * (along * u + factor * (1 - margin / r) * (g - along * u)), -(on * along).sum(0)
+
+    return Shrunk
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.001])
+@pytest.mark.usefixtures("unexplained")
+def test_a_real_parameter_that_forward_takes_as_real_only(ns: Any, factor: float) -> None:
+    """At real numbers nothing is across the radius: only complex ones show the factor there."""
+    (case,) = gradcli.check(shrunk(ns, factor), order=1, samples=1, shrink=False, only=("gradient",)).cases
+    assert seen(case) == {"z": "float64", "margin": "float64"}
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), case.error
