@@ -105,7 +105,7 @@ def _array(
         return _stored(spec, domain.draw(generator, shape, parameters), wanted if spec.dtype else None, dtype)
     if wanted.kind == "b":
         return parse_domain("boolean")[0].draw(generator, shape, parameters)
-    if wanted.kind in "iu" and not (domain.integral or domain.name in ("one-hot", "signs")):
+    if wanted.kind in "iu" and not (domain.integral or domain.name in ("one-hot", "signs", "binary")):
         low = 0 if wanted.kind == "u" else -4
         return generator.integers(low, 5, shape).astype(wanted)
     real = domain.draw(generator, shape, parameters)
@@ -124,7 +124,7 @@ def _imaginary(domain: Domain, generator: np.random.Generator, shape: tuple[int,
         return np.tril(drawn, -1) / 2
     if domain.name == "diagonally-dominant":
         return 0.05 * drawn
-    if domain.name in ("orthogonal", "simplex", "one-hot", "signs", "indices"):
+    if domain.name in ("orthogonal", "simplex", "one-hot", "signs", "binary", "indices"):
         return np.zeros(shape)
     return drawn if domain.name == "normal" else drawn / 2
 

@@ -71,6 +71,7 @@ DOMAINS: Mapping[str, Domain] = {
         Domain(name="simplex", sentence="Positive numbers that sum to 1 along the last axis, as probabilities do."),
         Domain(name="one-hot", sentence="A single 1 along the last axis, else 0."),
         Domain(name="signs", sentence="-1 and 1, both present, as the labels of two classes."),
+        Domain(name="binary", sentence="0 and 1, both present, as the labels of two classes."),
         Domain(name="boolean", sentence="True and False, both present.", boolean=True),
         Domain(name="key", sentence="Random keys of JAX's, as jax.random.PRNGKey makes them.", integral=True),
         Domain(name="typed-key", sentence="Random keys of JAX's, as jax.random.key makes them.", integral=True),

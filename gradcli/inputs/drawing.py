@@ -139,6 +139,10 @@ def _boolean(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDA
     return drawn
 
 
+def _binary(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
+    return _boolean(generator, shape, parameters).astype(np.float64)
+
+
 def _signs(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
     return np.where(_boolean(generator, shape, parameters), 1.0, -1.0)
 
@@ -194,6 +198,7 @@ DRAWING: Mapping[str, Callable[[np.random.Generator, Shape, Parameters], NDArray
     "simplex": _simplex,
     "one-hot": _one_hot,
     "signs": _signs,
+    "binary": _binary,
     "boolean": _boolean,
     "key": _key,
     "typed-key": _typed_key,

@@ -200,6 +200,7 @@ def _belongs(array: NDArray[Any], domain: str | None) -> bool:
         and (array.real < high).all()
         and (name != "distinct" or np.unique(array).size == array.size)
         and (name != "simplex" or _are_probabilities(array))
+        and (name != "binary" or np.isin(array, (0, 1)).all())
         and (name != "signs" or np.isin(array, (-1, 1)).all())
         and (name != "one-hot" or ((array.sum(-1) == 1).all() and np.isin(array, (0, 1)).all()))
     )

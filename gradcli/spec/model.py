@@ -134,6 +134,7 @@ DOMAIN_FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "simplex": ("", ()),
     "one-hot": ("", ()),
     "signs": ("", ()),
+    "binary": ("", ()),
     "boolean": ("", ()),
     "key": ("", ()),
     "typed-key": ("", ()),

@@ -128,6 +128,8 @@ def test_one_hot_and_boolean():
         assert mask.dtype == np.bool_
         assert mask.any()
         assert not mask.all()
+    assert set(drawn("y=6,domain=binary").tolist()) == {0.0, 1.0}
+    assert set(drawn("y=6,domain=binary,dtype=int64").tolist()) == {0, 1}
 
 
 def test_literal_is_the_value_in_every_sample():

@@ -41,8 +41,8 @@ _NAMED = {
 _ONE = 1e-5
 """Entries whose sum is that close to 1 are taken for probabilities."""
 _KEPT_AS_DRAWN = (
-    "spd", "triangular", "diagonally-dominant", "orthogonal", "simplex", "one-hot", "signs", "indices", "boolean",
-    "key", "typed-key",
+    "spd", "triangular", "diagonally-dominant", "orthogonal", "simplex", "one-hot", "signs", "binary", "indices",
+    "boolean", "key", "typed-key",
 )  # fmt: skip
 _DRAWN_FREELY = ("normal", "uniform", "positive", "unit", "open-interval", "distinct")
 
