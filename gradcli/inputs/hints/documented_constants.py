@@ -11,6 +11,20 @@ _CONSTANT = re.compile(
     r"|\brequires_grad\s*=\s*False\b|\b(?:is|are)\s+detached\b|\bstop[-_ ]gradient\b",
     re.IGNORECASE,
 )
+_FIXED = re.compile(
+    r"(?:^|[,;:(]|\b(?:is|are)\b)\s*"
+    r"(?:(?:an?|the|all|both|always|kept|held|given|random|float|real|base|pre-?trained)\s+)*"
+    r"(?:frozen|fixed|constants?|detached|non-?(?:trainable|learnable)|not\s+(?:trained|learn(?:ed|t)|trainable|learnable)"
+    r"|ground[- ]truth(?:\s+\w+)?)"
+    r"(?=\s*(?:$|[.,;:()])|\s+(?:and|during)\b|\s+(?:random\s+)?(?:tensors?|arrays?|vectors?|matri(?:x|ces)|weights?|masks?"
+    r"|buffers?|inputs?|noise|parameters?|bas[ei]s|projections?|features?|filters?|kernels?|targets?|samples?)\b)",
+    re.IGNORECASE,
+)
+_NOISE = re.compile(
+    r"(?:^|[,;:(]|\b(?:is|are)\b)\s*(?:(?:an?|the|added|sampled|uniform|gaussian|normal|standard|random|white)\s+)*noise"
+    r"(?=\s*(?:$|[.,;:()])|\s+(?:tensors?|arrays?|vectors?|samples?|and)\b)",
+    re.IGNORECASE,
+)
 WITHOUT_GRADIENT = r"\(\s*(?=(?:no grad|not differentia|non-?differentia|constant\s*\)))"
 """What follows a name in brackets where it gets no gradient."""
 _LIST = r"(?P<names>\w+(?:(?:\s*,\s*|\s+and\s+|\s+or\s+)\w+)*)"
@@ -31,11 +45,19 @@ _PROSE = (
 
 
 def says_constant(description: str, names: Sequence[str]) -> bool:
-    """Whether the description of an argument says that it gets no gradient; not a sentence that says so of `names`."""
-    if re.match(r"\s*constant\s*\)", description) is not None:
+    """Whether the description of an argument says that it gets no gradient; not a sentence that says so of `names`.
+
+    Noise that is drawn gets none.
+    """
+    if re.match(r"\s*constant\s*\)", description) is not None or _NOISE.search(description) is not None:
         return True
     said = [sentence for sentence in re.split(r"\.\s", description) if _CONSTANT.search(sentence)]
     return any(not any(constants_named(names, sentence)) for sentence in said)
+
+
+def says_fixed(description: str) -> bool:
+    """Whether the description of an argument says that it is a constant or frozen; not `a spring constant`."""
+    return _FIXED.search(description) is not None
 
 
 def constants_named(names: Sequence[str], text: str) -> Iterator[str]:

@@ -11,26 +11,24 @@ from dataclasses import field
 from typing import TypeVar
 
 from gradcli.frozen import dataclass
-from gradcli.inputs.hints.brief_descriptions import (
-    BRIEF,
-    OF_MATRICES,
-    SHAPE,
-    begins_sentence,
+from gradcli.inputs.hints.descriptions import (
+    BITS,
+    PARTS,
+    SIGNS,
     bounded,
-    holds_for,
+    descriptions,
+    kinds_named,
     positives_named,
-    stands_alone,
-    without_others,
 )
-from gradcli.inputs.hints.documented_constants import WITHOUT_GRADIENT, constants_named, says_constant
-from gradcli.inputs.hints.documented_shapes import Axis, texts_of, without_shape
+from gradcli.inputs.hints.documented_constants import constants_named, says_constant, says_fixed
+from gradcli.inputs.hints.documented_shapes import Axis, texts_of
 
 _Said = TypeVar("_Said")
 MATRICES = frozenset(("spd", "triangular", "orthogonal"))
 """The domains of square matrices."""
 CLASSES = frozenset(("one-hot", "simplex"))
 """The domains of what has a last axis of classes."""
-LABELS = frozenset(("one-hot", "signs"))
+LABELS = frozenset(("one-hot", "signs", "binary"))
 """The domains of what a loss compares its input with."""
 _ENTRIES = frozenset(("positive", "unit", "open-interval"))
 """The domains of single entries: a text about branches says `x if x is positive` too, so these need more."""
@@ -49,8 +47,17 @@ _DOMAINS: Mapping[str, re.Pattern[str]] = {
         ("signs", r"@signs"),
         ("unit", r"@unit"),
         ("simplex", r"\bprobabilities\b|\bprobability (?:distribution|simplex|vector)|\bcategorical distribution|@sum"),
+        (
+            "binary",
+            r"\bbinary(?=\s*$|\s+(?:\w+\s+)?(?:label|target|mask|value|tensor|vector|matri|array|entries|indicator)\w*)"
+            r"|@bits|\bzeros (?:and|or) ones\b",
+        ),
         ("boolean", r"\bbool(?:ean)?s?\b|\bbooltensor\b"),
-        ("indices", r"\bindices\b|\bintegers?\b|\bint(?:32|64)?\b|\blongtensor\b|\bclass labels\b"),
+        (
+            "indices",
+            r"\bindices\b|\bintegers?\b(?!\s+(?:multiple|part|power|shift|order|lattice|grid))|\bint(?:32|64)?\b"
+            r"|\blongtensor\b|\bclass labels\b",
+        ),
         ("positive", r"\bpositive\b|\bnon-?\s?negative\b|@positive"),
         ("open-interval", r"@between_(?P<lo>\w+?)_(?P<hi>\w+)"),
     )
@@ -63,12 +70,6 @@ _CONTRASTS = re.compile(
     re.I,
 )
 _NEGATIVE = re.compile(r"(?<!non)(?<!non-)(?<!non )\bnegative\b", re.I)
-_MINUS, _PLUS = r"[-−]1(?:\.0?)?", r"\+?1(?:\.0?)?"
-_SIGNS = (
-    rf"(?:\bin\s*|∈\s*)?\{{\s*(?:{_MINUS}\s*,\s*{_PLUS}|{_PLUS}\s*,\s*{_MINUS})\s*\}}"
-    rf"|(?<![\w.])(?:{_MINUS}\s*(?:/|\bor\b)\s*{_PLUS}|{_PLUS}\s*(?:/|\bor\b)\s*{_MINUS}|(?:±|\+/-)\s?1(?:\.0?)?)(?![\w.]*\w)"
-)
-"""The labels -1 and 1, as in `{-1, 1}`, `+1 or -1` and `±1`; [-1, 1] is an interval."""
 _DECIMAL = r"[-−]?\d*\.?\d+"
 _BETWEEN = re.compile(
     rf"(?:\b(?:in|within)|∈)\s*(?:the\s+)?(?:\w+\s+)?[(\[]\s*(?P<lo>{_DECIMAL})\s*,\s*(?P<hi>{_DECIMAL})\s*[)\]]"
@@ -81,8 +82,9 @@ _REPLACED = tuple(
     for pattern, text in (
         (r"(?:\bin|\bwithin|∈)\s*(?:the\s+)?(?:\w+\s+)?[(\[]\s*0(?:\.0?)?\s*,\s*1(?:\.0?)?\s*[)\]]", " @unit "),
         (r"\bbetween\s+(?:0|zero)\s+and\s+(?:1|one)\b", " @unit "),
-        (_SIGNS, " @signs "),
-        (r"\b(labels|targets|values|entries|numbers) of  @signs", r"\1 @signs"),
+        (SIGNS, " @signs "),
+        (BITS, " @bits "),
+        (r"\b(labels|targets|values|entries|numbers|masks?) of  @(signs|bits)", r"\1 @\2"),
         (r"\b(?:sum(?:s|ming)?|add(?:s|ing)?(?: up)?) to (?:one|1)\b", " @sum "),
         (r">=?\s*0(?![.\d]*[1-9])", " @positive "),
         (r"\b(tensors?|arrays?|vectors?|matri(?:x|ces)|batch(?:es)?|stacks?) of\b", r"\1"),
@@ -91,7 +93,7 @@ _REPLACED = tuple(
 )
 _BREAK = re.compile(
     r"(?P<mark>[,.;:()\[\]]|\Z)|\b(?:whose|which|that|with|must|should|shall|is|are|be|being|assumed|containing|holding"
-    r"|has|have|needs?|to)\b",
+    r"|has|have|needs?|to|stores?|holds?|contains?|gives?)\b",
     re.I,
 )
 _PREPOSITION = re.compile(
@@ -101,7 +103,7 @@ _PREPOSITION = re.compile(
 )
 _FILLERS = (
     r"\s*(?:(?:and|all|each|its|entries|elements|labels|targets|values?|numbers?|rows|columns|an?|the|real|square|float|array|tensor"
-    r"|vector|matrix|matrices|assumed|batch|batched|strictly|dtype|type|optional|both|always|\d+-?[dD]|@unit|@between\w+|@signs)\s+)*"
+    r"|vector|matrix|matrices|assumed|batch|batched|strictly|dtype|type|optional|both|always|\d+-?[dD]|@unit|@between\w+|@signs|@bits)\s+)*"
 )
 _AFTER = re.compile(r"\s*(?:(?:real|only|floats?|numbers?|values?|entries|scalars?|tensors?|vectors?|arrays?)\s*)*")
 _NOT_NUMBERS = (
@@ -112,18 +114,25 @@ _NOT_NUMBERS = (
 _NUMBER = re.compile(
     _FILLERS
     + rf"(?:(?P<scalar>(?:(?:positive|non-?negative)\s+)?(?:\w+\s+)?scalars?(?:\s+(?!(?:{_NOT_NUMBERS})\b)\w+){{0,2}})"
-    r"|(?:\w+\s+){0,3}?coefficients?|(?:positive\s+|non-?negative\s+)?"
-    r"(?:floats?|(?P<whole>int|integers?)|(?P<flag>bool|booleans?)|numbers?))(?:\s+(?:value|number|scalar|factor|flag|tensor))?\s*",
+    r"|(?P<number>(?:positive\s+|non-?negative\s+)?number)|(?:\w+\s+){0,3}?coefficients?"
+    r"|(?:positive\s+|non-?negative\s+)?(?:floats?|(?P<whole>int|integers?)|(?P<flag>bool|booleans?)|numbers))(?:\s+(?:value|number|scalar|factor|flag|tensor))?\s*",
+    re.I,
+)
+_COMPLEX = re.compile(
+    rf"{_FILLERS}(?:complex(?:[- ]valued)?|complex(?:64|128)|c(?:float|double))"
+    r"(?!\s+(?:conjugate|or|and|only|function|plane|structure|system|step))(?:\s+\w+){0,2}",
     re.I,
 )
 _WITHOUT_AXES = re.compile(
     r"\b(?:0|zero)[- ]?d(?:im(?:ensional)?)?\b|^[\s(]*\(\s*\)|\bshape\s*:?\s*\(\s*\)"
-    r"|^\s*(?:an?\s+)?single (?:number|value)\b",
+    r"|^\s*(?:(?:is|are|must be|should be)\s+)?(?:(?:an?\s+)?single|one) (?:\w+\s+)?(?:number|value|scalar)\b"
+    r"(?!s|\s+(?:per|for|of|in (?:each|every))\b)",
     re.I,
 )
 """What says that a tensor is a single number: `0-d tensor`, `shape ()`."""
 _AXES = re.compile(
-    r"tensor|array|matri|vector|batch|\bmasks?\b|\bmaps?\b|images?|\bshape|labels|\blists?\b|indices", re.I
+    r"tensor|array|matri|vector|batch|\bmasks?\b|\bmaps?\b|images?|\bshape|labels|targets?\b|\bzeros\b|\blists?\b|indices",
+    re.I,
 )
 _LAST = re.compile(
     r"\blast (?:dimension|axis|dim)\s+(?:(?:is|has|of|must|be|a|size|length|equals?|=)\s+)*"
@@ -132,9 +141,6 @@ _LAST = re.compile(
 )
 _SIZES = {"two": 2, "three": 3, "four": 4}
 _QUOTES = r"[`'\"*]*"
-_CONDITION = re.compile(r"\b(?:if|when|whenever|unless|while|until|where|for|once)\s+(?:the\s+|an?\s+)?[`'\"*]*$", re.I)
-_STATES = re.compile(r"(?:^|[.,;:(]|\b(?:with|where|and))\s*$", re.I)
-"""What stands before the name in `ecc in (0, 1)`, unlike in `clamps x in (0, 1)`."""
 _OF = r"\b(?:of|for|takes)\s+(?:(?:an?|the|some|real|square|batch(?:es)? of)\s+)*"
 
 
@@ -142,14 +148,17 @@ _OF = r"\b(?:of|for|takes)\s+(?:(?:an?|the|some|real|square|batch(?:es)? of)\s+)
 class Documented:
     """What documentation says of arguments, by name.
 
-    `constants` get no gradient; `domains` are texts as `parse_domain` takes them; `types` are "float", "int", "bool" or
-    "scalar" for what is a single number; `shapes` are those of which a text gives the last axis alone.
+    `constants` get no gradient, and `fixed` are called constants; `domains` are texts as `parse_domain` takes them;
+    `types` are "float", "int", "bool" or "scalar" for what is a single number; `shapes` are those of which a text gives
+    the last axis alone; `complexes` are complex.
     """
 
     domains: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
     shapes: Mapping[str, tuple[Axis, ...]] = field(default_factory=dict)
     constants: frozenset[str] = frozenset()
+    fixed: frozenset[str] = frozenset()
+    complexes: frozenset[str] = frozenset()
 
     def of_each(self, written: Mapping[str, str]) -> "Documented":
         """The same for arguments of which documentation says it under other names, those in `written`."""
@@ -157,11 +166,16 @@ class Documented:
         def each(said: Mapping[str, _Said]) -> dict[str, _Said]:
             return {name: said[called] for name, called in written.items() if called in said}
 
+        def among(said: frozenset[str]) -> frozenset[str]:
+            return frozenset(name for name, called in written.items() if called in said)
+
         return Documented(
             domains=each(self.domains),
             types=each(self.types),
             shapes=each(self.shapes),
-            constants=frozenset(name for name, called in written.items() if called in self.constants),
+            constants=among(self.constants),
+            fixed=among(self.fixed),
+            complexes=among(self.complexes),
         )
 
 
@@ -188,15 +202,20 @@ def documented_values(
     lasts: dict[str, tuple[Axis, ...]] = {}
     texts = texts_of(source, documentation)
     constants: set[str] = {name for text in texts for name in constants_named(names, text)}
+    fixed, complexes = set[str](), set[str]()
     for text in texts:
-        for name, description, is_stated in _descriptions(names, text, source):
+        kinds = ((name, kind, False) for name, kind in kinds_named(names, text))
+        for name, description, is_stated in itertools.chain(descriptions(names, text, source), kinds):
             has_axes = bool((shapes or {}).get(name)) or _AXES.search(f"{name} {description}") is not None
             said = _said(description, is_stated=is_stated)
-            constants |= {name} if says_constant(description, names) else set()
+            is_fixed = says_fixed(description)
+            constants |= {name} if says_constant(description, names) or (is_fixed and has_axes) else set()
+            fixed |= {name} if is_fixed else set()
+            complexes |= {name} if _says_complex(description) else set()
             kind = _type_of(description)
             if kind is not None and (not has_axes or (kind == "scalar" and not (shapes or {}).get(name))):
                 types.setdefault(name, kind)
-            if said is not None and (has_axes or said not in ("boolean", "indices")):
+            if said is not None and (has_axes or said not in ("boolean", "indices", "binary")):
                 domains.setdefault(name, said)
             if (last := _LAST.search(description)) is not None:
                 lasts.setdefault(name, ("...", _SIZES.get(last["size"].lower()) or int(last["size"])))
@@ -204,82 +223,10 @@ def documented_values(
         positive = ((name, "positive") for name in positives_named(names, text))
         for name, domain in (*_in_prose(names, text, only), *positive, *bounded(names, text, source)):
             domains.setdefault(name, domain)
-    return Documented(domains=domains, types=types, shapes=lasts, constants=frozenset(constants))
-
-
-def _descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[str, str, bool]]:
-    """The arguments that a text describes, each with its description, and whether that has a colon or a "must"."""
-    if not names:
-        return
-    one = rf"{_QUOTES}(?<![\w.])(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?!\w){_QUOTES}"
-    # In `y^3 = x, x positive` the second x is described, and not both.
-    several = rf"(?P<names>(?P<first>{one})(?:\s*(?:,|and|&|/)\s*(?!(?P=first)(?!\w)){one})*)"
-    head = re.compile(
-        rf"(?:^[ \t]*(?:[-*][ \t]+)?(?::(?:param|type)\s+(?:[\w.]+\s+)?)?)?{several}\s*"
-        rf"(?:(?P<type>\([^()]*\))?\s*:(?![:=])|(?:{SHAPE}\s*)?"
-        rf"(?:(?=(?P<verb>is|are|must|should|has to|have to|needs? to)\s)|(?=(?P<range>in\s*[(\[{{]|∈|between\s))"
-        rf"|(?P<dash>--?|–|—)\s+(?!{one})|(?P<brief>)(?:{OF_MATRICES}|(?:(?<=[)\]]),\s*)?(?:{BRIEF}|{WITHOUT_GRADIENT}))))",
-        re.MULTILINE,
+    sets = {"constants": constants, "fixed": fixed, "complexes": complexes}
+    return Documented(
+        domains=domains, types=types, shapes=lasts, **{name: frozenset(each) for name, each in sets.items()}
     )
-    heads = [
-        each
-        for each in head.finditer(text)
-        if each["dash"] is None or not text[: each.start("names")].rpartition("\n")[2].strip(" \t-*")
-    ]
-    heads = [
-        each
-        for each in heads
-        if each["brief"] is None
-        or (
-            stands_alone(text, each.start("names"), each.end(), each["names"], code)
-            and re.match(rf"(?:positive|non-?\s?negative)\s+(?:{one})", text[each.end() :]) is None
-        )
-    ]
-    for match, following in itertools.zip_longest(heads, heads[1:]):
-        line = text[text.rfind("\n", 0, match.start("names")) + 1 :]
-        begins = text[: match.start("names")].rpartition("\n")[2].strip(" \t-*:").split(" ")[0] in ("", "param", "type")
-        indent = len(line) - len(line.lstrip()) if begins else -1
-        end = len(text) if following is None else following.start()
-        described = re.findall(r"\w+", match["names"])
-        body = without_others(_body(text[match.end() : end], indent), [n for n in names if n not in described])
-        body = without_shape(body, names)
-        before = text[max(0, match.start("names") - 40) : match.start("names")]
-        is_stated = (
-            match["verb"] is None
-            or re.match(r"\s*(?:(?:is|are) assumed|must|should|ha|need)", body) is not None
-            or begins_sentence(text, match.start("names"))
-        )
-        if (
-            match["verb"] is not None
-            and _CONDITION.search(before) is not None
-            and not before.rstrip(" `").endswith("where")
-        ):
-            continue
-        if match["range"] is not None:
-            start, names_there = match.start("names"), match["names"]
-            is_domain = _STATES.search(before.rstrip("`'\"*")) or holds_for(text, start, names_there, code)
-            if not is_domain or _ranges_differ(heads, names_there, text):
-                continue
-        for name in names:
-            if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", match["names"]):
-                yield name, f"{match['type'] or ''} {body}", is_stated
-
-
-def _ranges_differ(heads: Sequence[re.Match[str]], names: str, text: str) -> bool:
-    """Whether a text gives the same names other ranges elsewhere, as the definition of a function by cases does."""
-    ranges = [head.end() for head in heads if head["range"] is not None and head["names"] == names]
-    return len({re.split(r"(?<=[)\]}])", text[end:], maxsplit=1)[0] for end in ranges}) > 1
-
-
-def _body(text: str, indent: int) -> str:
-    """The lines of a description: to a blank one, or one that is not indented more than the name at its begin."""
-    first, *others = re.split(r"->|→|\breturns?\b", text, maxsplit=1, flags=re.IGNORECASE)[0].split("\n")
-    kept = [first]
-    for line in others:
-        if not line.strip() or len(line) - len(line.lstrip()) <= indent:
-            break
-        kept.append(line.strip())
-    return " ".join(kept)
 
 
 def _clauses(description: str) -> list[tuple[str, bool]]:
@@ -321,7 +268,7 @@ def _said(description: str, *, is_stated: bool) -> str | None:
             if (
                 match is None
                 or _DENIED.search(clause[: match.start()])
-                or (domain != "signs" and _CONTRASTS.match(clause, match.end()))
+                or (domain not in ("signs", "binary", "indices") and _CONTRASTS.match(clause, match.end()))
             ):
                 continue
             is_own = re.fullmatch(_FILLERS, clause[: match.start()], re.IGNORECASE) is not None
@@ -331,6 +278,12 @@ def _said(description: str, *, is_stated: bool) -> str | None:
                     domain if "lo" not in pattern.groupindex else f"{domain}({_end(match['lo'])}, {_end(match['hi'])})"
                 )
     return None
+
+
+def _says_complex(description: str) -> bool:
+    """Whether a description says at its begin that an argument is complex; not that it may be."""
+    clauses = [] if PARTS.search(description) is not None else _clauses(description)[:2]
+    return any(_COMPLEX.fullmatch(clause) is not None for clause, _ in clauses)
 
 
 def _type_of(description: str) -> str | None:
@@ -347,7 +300,7 @@ def _type_of(description: str) -> str | None:
 
 
 _NOUNS = frozenset(("matrix", "tensor", "vector", "array", "targets"))
-_GROUPS = (("scalar", "scalar"), ("int", "whole"), ("bool", "flag"))
+_GROUPS = (("scalar", "scalar"), ("scalar", "number"), ("int", "whole"), ("bool", "flag"))
 
 
 def _in_prose(names: Sequence[str], text: str, only: str | None) -> Iterator[tuple[str, str]]:

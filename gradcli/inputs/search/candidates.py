@@ -255,7 +255,7 @@ def _add_tensors(
     said = hints.values.domains.get(name)
     ranks = _with_vectors({rank: cost - _said_bonus(said, rank) for rank, cost in ranks.items()}, name, names)
     least = hints.least_rank(name)
-    kinds = _real_kinds(word, name, gradient, hints)
+    kinds = _real_kinds(word, name, position, gradient, hints)
     for (rank, cost), (kind, more) in itertools.product(ranks.items(), kinds.items()):
         costs.put(cost + more + offset + LOW_RANK_COST * (rank < least), Choice(kind=kind, rank=rank))
     is_table = hints.is_table(name, names)
@@ -280,7 +280,7 @@ def _add_tensors(
         costs.put(
             cost + mask - hints.mask_bonus(name) + offset - bonuses.get(rank, 0.0), Choice(kind="mask", rank=rank)
         )
-    _add_complex(costs, bonuses, offset - hints.complex_bonus())
+    _add_complex(costs, bonuses, offset - hints.complex_bonus(), is_said=name in hints.values.complexes)
 
 
 def _cost_without_axes(word: str, name: str, position: int, hints: SourceHints, *, of_layer: bool) -> float:
@@ -299,12 +299,13 @@ def _cost_without_axes(word: str, name: str, position: int, hints: SourceHints, 
     return cost
 
 
-def _add_complex(costs: _Costs, bonuses: Mapping[int, float], offset: float) -> None:
-    """Add complex tensors, each at a higher cost than the real one of its rank."""
+def _add_complex(costs: _Costs, bonuses: Mapping[int, float], offset: float, *, is_said: bool) -> None:
+    """Add complex tensors, each at a higher cost than the real one of its rank, or a lower one where documented."""
     for rank in {2, 1, 3, *bonuses}:
         extra = (0.0 if rank == 2 else 0.3) - bonuses.get(rank, 0.0)
         real = costs.found.get(Choice(kind="float", rank=rank), 0.0)
-        costs.put(max(COMPLEX_COST + extra + offset, real + BEYOND_REAL), Choice(kind="complex", rank=rank))
+        cost = real - SAID_BONUS if is_said else max(COMPLEX_COST + extra + offset, real + BEYOND_REAL)
+        costs.put(cost, Choice(kind="complex", rank=rank))
 
 
 def _with_vectors(ranks: dict[int, float], name: str, names: Sequence[str]) -> dict[int, float]:
@@ -323,10 +324,13 @@ def _said_bonus(said: str | None, rank: int) -> float:
     return SAID_BONUS if said in MATRICES | CLASSES and rank >= least else 0.0
 
 
-def _real_kinds(word: str, name: str, gradient: bool | None, hints: SourceHints) -> dict[str, float]:
+def _real_kinds(word: str, name: str, position: int, gradient: bool | None, hints: SourceHints) -> dict[str, float]:
     """What a real tensor costs more, and one without a gradient where such a one may be meant: labels, buffers."""
-    said, is_constant = hints.values.domains.get(name), name in hints.values.constants
+    said = hints.values.domains.get(name)
+    is_fixed = name in hints.values.fixed and not hints.seems_a_number(name, position)
+    is_constant = is_fixed or name in hints.values.constants
     is_label = said in (("simplex", *LABELS) if argument_names.PROBABILITY_NAMES.fullmatch(word) else LABELS)
+    is_label = is_label or said == "boolean"
     is_buffer = name in hints.written
     if gradient is False and (is_label or is_constant or is_buffer or hints.refuses_gradient(name)):
         return {"float": 0.0, "label": -LABEL_BONUS}

@@ -62,6 +62,10 @@ class Unsolved:
     failure: Failure
 
 
+_AS_NUMBERS = {("label", "boolean"): "binary"}
+"""What is drawn for a real tensor that documentation calls boolean, where forward takes no booleans."""
+
+
 @final
 class Unifier:
     """Finds sizes and domains for one skeleton."""
@@ -84,11 +88,9 @@ class Unifier:
         for slot, choice in enumerate(skeleton):
             if choice.is_tensor:
                 self._add(slot, choice.rank)
-        self._meant = {
-            slot: meant[trials.slots[slot].name]
-            for slot, choice in enumerate(skeleton)
-            if meant and choice.kind in ("float", "label") and trials.slots[slot].name in meant
-        }
+        kinds = {slot: choice.kind for slot, choice in enumerate(skeleton) if choice.kind in ("float", "label")}
+        said = {slot: meant[trials.slots[slot].name] for slot in kinds if meant and trials.slots[slot].name in meant}
+        self._meant = {slot: _AS_NUMBERS.get((kinds[slot], domain), domain) for slot, domain in said.items()}
         square = [trials.slots[slot].name for slot, domain in self._meant.items() if domain in MATRICES]
         self._named = NamedAxes(axes or {}, trials.slots, skeleton, self._axes, square, order)
 
@@ -307,7 +309,7 @@ class Unifier:
         if failure.error is not None and isinstance(failure.error, TypeError | NameError | AttributeError):
             return None
         shapes = self.shapes(state)
-        free = [slot for slot, choice in enumerate(self._skeleton) if choice.kind == "float"]
+        free = [slot for slot, choice in enumerate(self._skeleton) if choice.kind in ("float", "label")]
         meant = self._meant_domains(shapes)
         others = [slot for slot in free if slot not in meant]
         choices = partial(domain_choices, shapes=shapes, thorough=thorough, of_matrices=self._of_matrices)

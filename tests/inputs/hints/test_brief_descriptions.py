@@ -51,6 +51,20 @@ POSITIVE = {"tau": "positive"}
         ("x (N, C) with positive alpha and tau", {"alpha": "positive", "tau": "positive"}, {}),
         ("x: (N, C), tau the temperature, positive", {}, {}),
         ("x: positive, tau a scalar", {"x": "positive"}, {"tau": "scalar"}),
+        ("bends x to [0, tau], tau is a learnable scalar > 0", POSITIVE, {"tau": "scalar"}),
+        ("bends x to [0, tau], tau a learnable scalar > 0", POSITIVE, {"tau": "scalar"}),
+        ("x (n, m) with a learnable scalar tau.", {}, {"tau": "scalar"}),
+        ("tau is one number in (0, 1), x: (n, m)", {"tau": "unit"}, {"tau": "scalar"}),
+        ("tau: a number in (0, 1), x: (n, m)", {"tau": "unit"}, {"tau": "scalar"}),
+        ("Root of positive a by iteration", {"a": "positive"}, {}),
+        ("Root of a > 0 by iteration", {"a": "positive"}, {}),
+        ("x (n, m) boolean mask of entries, a (n, m)", {"x": "boolean"}, {}),
+        ("x (n, m), boolean mask a (n, m)", {"a": "boolean"}, {}),
+        ("a (n, m), x (n, m) in {0, 1}", {"x": "binary"}, {}),
+        ("x: class of each row of a tensor (0 for background and 1 for the object)", {"x": "binary"}, {}),
+        ("x: a tensor. Stores the binary classification label of each row", {"x": "binary"}, {}),
+        ("x (n,) integer labels, alpha (n,)", {"x": "indices"}, {}),
+        ("alpha (n,), integer labels x (n,)", {"x": "indices"}, {}),
     ],
 )
 def test_what_is_said_of_which_argument(text: str, domains: dict[str, str], types: dict[str, str]) -> None:
@@ -80,6 +94,13 @@ def test_what_is_said_of_which_argument(text: str, domains: dict[str, str], type
         "The scalar field x",
         "x: scalar field of shape (N, N)",
         "x: scalar weights per row",
+        "x: one number per row",
+        "anchor a, positive x and negative tau",
+        "the probability of x > 0",
+        "each scalar x of a field",
+        "x: axis, 0 or 1",
+        "x (n, m) binary cross entropy input",
+        "x (n, m) integer multiple of a",
     ],
 )
 def test_what_says_nothing(text: str) -> None:
@@ -122,7 +143,14 @@ def scaled_of(ns: Any, documentation: str, factor: float) -> type:
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("factor", [1, 1.01, -1])
-@pytest.mark.parametrize("documentation", ["x: (n, m), tau scalar > 0", "x: (n, m)\ntau: scalar temperature, positive"])
+@pytest.mark.parametrize(
+    "documentation",
+    [
+        "x: (n, m), tau scalar > 0",
+        "x: (n, m)\ntau: scalar temperature, positive",
+        "tanh of x (n, m) over tau, tau is a learnable scalar > 0",
+    ],
+)
 def test_a_gradient_for_a_positive_number(ns: Any, documentation: str, factor: float) -> None:
     (case,) = gradcli.check(scaled_of(ns, documentation, factor), order=1, shrink=False).cases
     assert [(spec.shape, spec.domain) for spec in case.inputs] == [((3, 4), "normal"), ((), "positive")]

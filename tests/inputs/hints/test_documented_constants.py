@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import gradcli
+from gradcli.inputs.hints.documented_shapes import documented_shapes
 from gradcli.inputs.hints.documented_values import documented_values
 from gradcli.verdict import Verdict
 
@@ -30,10 +31,41 @@ from gradcli.verdict import Verdict
         ("y: (N,), not differentiable at 0", set()),
         ("x: (N,), no gradient clipping", set()),
         ("x: (N,), the gradient is that of y", set()),
+        ("x (N, k); y (m, k) frozen, no gradient; m (N, m)", {"y"}),
+        ("x (N, k), y (m, k) frozen, m (N, m)", {"y"}),
+        ("Mean x moved by uniform noise y", {"y"}),
+        ("y: standard normal noise (N,), x: (N,)", {"y"}),
+        ("y: noise level", set()),
     ],
 )
 def test_what_says_so(text: str, constants: set[str]) -> None:
-    assert documented_values(("x", "y", "m"), "", text).constants == constants
+    shapes = documented_shapes(("x", "y", "m"), "", text)
+    assert documented_values(("x", "y", "m"), "", text, shapes=shapes).constants == constants
+
+
+@pytest.mark.parametrize(
+    ("text", "fixed"),
+    [
+        ("y is a constant.", {"y"}),
+        ("x / y, y and m are the vectors of the last step (constants)", {"y", "m"}),
+        ("x / y, y and m are held fixed", {"y", "m"}),
+        ("The weight y is frozen", {"y"}),
+        ("x @ y with a frozen y", {"y"}),
+        ("y: fixed random projection (D, K)", {"y"}),
+        ("y: ground-truth boxes, x: predicted boxes", {"y"}),
+        ("y, m constants; x (N, C)", {"y", "m"}),
+        ("y: the spring constant", set()),
+        ("the fixed point x of y", set()),
+        ("x (N, C) fixed point of y", set()),
+        ("y: constant of proportionality", set()),
+        ("piecewise constant x", set()),
+        ("the constant term y of x", set()),
+        ("if y is a constant", set()),
+    ],
+)
+def test_what_calls_an_argument_constant(text: str, fixed: set[str]) -> None:
+    shapes = documented_shapes(("x", "y", "m"), "", text)
+    assert documented_values(("x", "y", "m"), "", text, shapes=shapes).fixed == fixed
 
 
 def nll_of(ns: Any, documentation: str, factor: float) -> type:
@@ -53,9 +85,18 @@ def nll_of(ns: Any, documentation: str, factor: float) -> type:
     return Loss
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("factor", [1, 1.01, 0])
-def test_a_documented_constant_needs_no_gradient(ns: Any, factor: float) -> None:
-    text = "y: observed counts (no gradient), log_mu: same shape"
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y: observed counts (no gradient), log_mu: same shape",
+        "y (N, K) frozen, no gradient; log_mu (N, K)",
+        "y and the mean's logarithm log_mu; y is a constant",
+        "exp(log_mu) against noise y",
+    ],
+)
+def test_a_documented_constant_needs_no_gradient(ns: Any, text: str, factor: float) -> None:
     (case,) = gradcli.check(nll_of(ns, text, factor), order=1, shrink=False).cases
     assert case.inputs[0].requires_grad is False
     assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)

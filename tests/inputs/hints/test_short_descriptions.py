@@ -51,17 +51,17 @@ def test_shapes_and_domains(names: str, text: str, shapes: Any, domains: dict[st
     assert documented_values(tuple(names), "", text, shapes=shapes).domains == domains
 
 
-def root(ns: Any, factor: float) -> type:
+def root(ns: Any, factor: float, documentation: str = "The square root of a (positive scalar) by iteration.") -> type:
     """The square root by Newton's method, which finds none of a negative number."""
 
     class Root(ns.autograd.Function):
-        """The square root of a (positive scalar) by Newton's method."""
+        __doc__ = documentation
 
         @staticmethod
         def forward(ctx: Any, a: Any) -> Any:
             x, before = 0.5 * (1 + a), a
             for _ in range(100):
-                if abs(float(x - before)) <= 1e-14 * abs(float(x)):
+                if float(ns.abs(x - before).max()) <= 1e-14 * float(ns.abs(x).max()):
                     break
                 x, before = 0.5 * (x + a / x), x
             ctx.save_for_backward(x)
@@ -82,6 +82,14 @@ def test_the_root_is_checked_at_positive_numbers(library: str) -> None:
     assert (case.verdict, [spec.domain for spec in case.inputs]) == (Verdict.PASSED, ["positive"])
     (case,) = gradcli.check(root(ns, 1.01), order=1, samples=1, shrink=False).cases
     assert case.verdict is Verdict.FAILED
+
+
+@pytest.mark.parametrize("words", ["Square root of positive a by iteration", "Square root of a > 0 by iteration"])
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_the_root_of_a_positive_argument(ns: Any, words: str, factor: float) -> None:
+    (case,) = gradcli.check(root(ns, factor, words), order=1, samples=1, shrink=False).cases
+    assert case.inputs[0].domain == "positive"
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,348 @@
+"""Where a text describes arguments: behind a colon, a verb, a dash or a shape, right behind the name, or before it.
+
+Without a colon or a verb, as in `tau scalar > 0`, `alpha (C,) positive`, `A (n, n) symmetric`, `boolean mask m` and
+`0 < p < 1`, descriptions are easily mistaken. In `x if x > 0 else 0` the words are about a branch, in `the positive x
+axis` about something else, and `a positive number` begins with an article. So such a description stands by itself: at
+the begin of a sentence or behind a mark, and not in a sentence or beside code that tells cases apart.
+"""
+
+import itertools
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from gradcli.inputs.hints.documented_constants import WITHOUT_GRADIENT
+from gradcli.inputs.hints.documented_shapes import without_shape
+
+_GREATER = r">=?\s*0(?![.\d]*[1-9])"
+_SIGN = r"(?:positive|non-?\s?negative)"
+_WORDS = (
+    rf"(?:(?:strictly|real|single|learnable|trainable|learned|shared|{_SIGN})\s+)*(?:scalars?|{_SIGN})\b"
+    r"(?!\s*[-/]|\s+(?:and|or)\s+negative)"
+)
+_SCALAR = rf"(?:an?\s+)?{_WORDS}"
+_BRIEF = rf"(?:(?:(?:an?|both|all|each)\s+)*(?:\(\s*(?={_SCALAR}[^()]*\))|(?={_WORDS}))|(?={_GREATER}))"
+"""What follows a name, and its shape if that is given, at the begin of such a description."""
+_KIND = (
+    r"(?:bool(?:ean)?|binary|integers?|int(?:32|64)?|class\s+(?:labels|indices)|labels\s+in|complex(?:-valued)?"
+    r"|(?:(?:uniform|gaussian|normal|standard|random|white)\s+)*noise|frozen|fixed|constants?|detached|ground[- ]truth)"
+)
+_NOUN = (
+    r"(?:tensors?|arrays?|vectors?|matri(?:x|ces)|masks?|labels?|targets?|index|indices|numbers?|weights?|signals?"
+    r"|inputs?|parameters?|factors?|coefficients?|bas[ei]s|projections?)"
+)
+_MODIFIERS = r"(?:(?:an?|the|real|square|dense|float|learnable|trainable|given|random|strictly)\s+)*"
+_OF_KIND = (
+    rf"(?:(?<=[)\]]),?\s+(?={_MODIFIERS}"
+    r"(?:symmetric|SPD|PSD|covariance|lower[- ]triangular|orthogonal|orthonormal|one[- ]?hot|probabilities|indices"
+    rf"|{_KIND})\b)"
+    rf"|(?<=[\s`])(?={_MODIFIERS}(?:{_KIND}|indices)(?:\s+{_NOUN})?\s*(?:$|[.,;:()\[\]\n]|and\b)))"
+)
+"""What follows an argument where its kind is described, with its shape as in `A (n, n) symmetric` or without."""
+_SHAPE = r"[(\[][^()\[\]]*[)\]]"
+_NO_WORDS_SHAPE = rf"(?![(\[]\s*{_SCALAR}){_SHAPE}"
+"""What may be a shape, unlike in `tau (scalar)`."""
+_STANDS_BEHIND = re.compile(
+    r"(?:^|[.,;:(\n]|\b(?:with|where|and|(?:all|each|both)(?:\s+of)?|(?:defined|valid|only) for)\b)\s*$", re.IGNORECASE
+)
+_BEGINS_SENTENCE = re.compile(r"(?:^|[.;:(\n]|,\s*where\b)\s*$", re.IGNORECASE)
+_BEGINS_CLAUSE = re.compile(r"(?:,|,\s*(?:and|with)\b)\s*$", re.IGNORECASE)
+_OF_A_FUNCTION = re.compile(
+    r"(?<!indicator)(?<!probability)(?<!fraction)(?<!number)(?<!count)(?<!mask)(?<!case)(?<!half)(?<!part)(?<!sign)"
+    r"\s+of\s*$", re.IGNORECASE,
+)  # fmt: skip
+"""As in `the root of a > 0`, unlike in `the probability of x > 0`."""
+_MINUS, _PLUS = r"[-−]1(?:\.0?)?", r"\+?1(?:\.0?)?"
+SIGNS = (
+    rf"(?:\bin\s*|∈\s*)?\{{\s*(?:{_MINUS}\s*,\s*{_PLUS}|{_PLUS}\s*,\s*{_MINUS})\s*\}}"
+    rf"|(?<![\w.])(?:{_MINUS}\s*(?:/|\bor\b)\s*{_PLUS}|{_PLUS}\s*(?:/|\bor\b)\s*{_MINUS}|(?:±|\+/-)\s?1(?:\.0?)?)(?![\w.]*\w)"
+)
+"""The labels -1 and 1, as in `{-1, 1}`, `+1 or -1` and `±1`; [-1, 1] is an interval."""
+_BIT = r"[01](?:\.0?)?"
+BITS = (
+    rf"(?:\bin\s*|∈\s*)?\{{\s*{_BIT}\s*,\s*{_BIT}\s*\}}|(?<![\w.])(?:0\s*(?:/|\bor\b)\s*1|1\s*(?:/|\bor\b)\s*0)(?![\w.]*\w)"
+    r"|(?<![\w.])(?:0 for\b[^.;()]*\b1 for|1 for\b[^.;()]*\b0 for)\b"
+)
+"""The labels 0 and 1, as in `{0, 1}`, `0/1` and `0 for the negative class and 1 for the positive class`."""
+_BEFORE_A_NOUN = re.compile(r"\b(?:for|of|by|to|from|against)\s*$", re.IGNORECASE)
+_NUMBER = re.compile(r"[-−]?(?:\d+\.?\d*|\.\d+)")
+_BOUNDS = re.compile(
+    rf"(?<![\w.<>])(?P<low>{_NUMBER.pattern})\s*(?:<=?|≤)\s*(?P<names>[A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\b"
+    rf"(?:\s*(?:<=?|≤)\s*(?P<high>{_NUMBER.pattern}|\w+))?"
+)
+_CASES = re.compile(r"\b(?:if|else|otherwise|elsewhere|when|whenever|unless|until|while)\b", re.IGNORECASE)
+_SENTENCE_ENDS = re.compile(r"\.(?=\s|$)|\n\s*\n|;")
+_IN_BRACKETS = re.compile(
+    rf"(?<![\w.])(?P<name>\w+)\s*\((?:strictly\s+)?{_SIGN}\s*"
+    r"(?:[,;](?![^()]*\b(?:negative|zero)\b)[^()]*\)|\)(?=\s*(?:$|[^\s\w])))",
+    re.IGNORECASE,
+)
+_QUOTES = r"[`'\"*]*"
+_CONDITION = re.compile(r"\b(?:if|when|whenever|unless|while|until|where|for|once)\s+(?:the\s+|an?\s+)?[`'\"*]*$", re.I)
+_STATES = re.compile(r"(?:^|[.,;:(]|\b(?:with|where|and))\s*$", re.I)
+"""What stands before the name in `ecc in (0, 1)`, unlike in `clamps x in (0, 1)`."""
+_ARTICLES = frozenset(("a", "A", "i", "I"))
+_NEGATIVE = re.compile(r"(?<!non)(?<!non-)(?<!non )\bnegative\b", re.IGNORECASE)
+_PHRASE = re.compile(r"[^,.;:()\[\]\n]*?(?=[,.;:()\[\]\n]|\s(?:of|for|in|from|to|at|with|by|per)\s|$)")
+_BEFORE_A_KIND = (
+    r"(?:^|[.,;:(\n]|\b(?:with|of|and|for|from|by|the|an?|to|at|on|using|against|into|over|under|between|plus|minus"
+    r"|times)\b)\s*"
+)
+PARTS = re.compile(r"\b(?:pairs?|stored|interleaved|imaginary|stacked)\b", re.IGNORECASE)
+"""Words that say how complex numbers are kept as real ones."""
+_NOUN_IN_BRACKETS = re.compile(
+    rf"(?:(?:an?|strictly|real|single|finite)\s+)*{_SIGN}\s+(?:real\s+)?"
+    r"(?:scalars?|numbers?|floats?|reals?|vectors?|matri(?:x|ces)|arrays?|tensors?)\s*\)",
+    re.IGNORECASE,
+)
+"""What tells the kind of a name in front of it wherever it stands, unlike `x (positive entries)`."""
+_AFTER_BRACKETS = re.compile(
+    r"\s*(?:$|[^\s\w]|\n|(?:and|or|by|with|via|using|to|in|into|on|at|for|from|times|is|are|must|should)\b)"
+)
+"""What follows the description of a name. A noun follows an article: `a (positive scalar) function`."""
+_AFTER_A_NAME = r"(?=\s*(?:$|[.,;:)\n]|\(|(?:and|by|with|via|using|to|in|into|on|at|for|from|is|are|must|should)\b))"
+_BEFORE_AN_ADJECTIVE = r"(?:^|[.,;:(\n]|\b(?:with|of|and)\b)\s*(?:an?\s+)?"
+_COMPARES_OR_CUTS = (
+    r"\b{0}\b(?:\.abs\(\))?\)?\s*[<>]|[<>]=?\s*\(?{0}\b|(?:clamp|clip|where|minimum|maximum)\w*\([^)]*\b{0}\b"
+    r"|\b{0}\.(?:clamp|clip)"
+)
+_PIECES = re.compile(
+    r"\b(?:outside|beyond|above|below|linear|constant|zero|quadratic|saturat\w*|clamp\w*|clip\w*)\b", re.IGNORECASE
+)
+"""Words of the definition of a function by cases: `quadratic for x in (-1, 1) and linear beyond`."""
+_FOR = re.compile(r"\bfor(?:\s+[a-z]\w+){0,2}\s*$", re.IGNORECASE)
+"""As in `for all x between -2 and 2` and `for an eccentricity e in (0, 1)`."""
+_COMPARED = r"\b{0}\b\)?\s*[<>]=?\s*-?[\d.]|[\d.]\s*[<>]=?\s*{0}\b"
+
+
+def descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[str, str, bool]]:
+    """The arguments that a text describes, each with its description, and whether that has a colon or a "must"."""
+    if not names:
+        return
+    one = rf"{_QUOTES}(?<![\w.])(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?!\w){_QUOTES}"
+    # In `y^3 = x, x positive` the second x is described, and not both; so is the second y of `x / y, y positive`.
+    another = rf"(?!(?P=first)(?!\w))(?P<last>{one})(?!,\s*(?P=last)(?!\w))"
+    several = rf"(?P<names>(?P<first>{one})(?:\s*(?:,|and|&|/)\s*{another})*)"
+    head = re.compile(
+        rf"(?:^[ \t]*(?:[-*][ \t]+)?(?::(?:param|type)\s+(?:[\w.]+\s+)?)?)?{several}\s*"
+        rf"(?:(?P<type>\([^()]*\))?\s*:(?![:=])|(?:{_NO_WORDS_SHAPE}\s*)?"
+        rf"(?:(?=(?P<verb>is|are|must|should|has to|have to|needs? to)\s)|(?=(?P<range>in\s*[(\[{{]|∈|between\s))"
+        rf"|(?P<dash>--?|–|—)\s+(?!{one})|(?P<brief>)(?:(?P<kind>){_OF_KIND}|(?:(?<=[)\]]),\s*)?(?:{_BRIEF}|{WITHOUT_GRADIENT}))))",
+        re.MULTILINE,
+    )
+    heads = [
+        each
+        for each in head.finditer(text)
+        if each["dash"] is None or not text[: each.start("names")].rpartition("\n")[2].strip(" \t-*")
+    ]
+    heads = [
+        each
+        for each in heads
+        if each["brief"] is None
+        or (
+            _stands_alone(text, each.start("names"), each.end(), each["names"], code, is_kind=each["kind"] is not None)
+            and not _is_of_next(text, each.end(), set(names).difference(re.findall(r"\w+", each["names"])))
+        )
+    ]
+    for match, following in itertools.zip_longest(heads, heads[1:]):
+        line = text[text.rfind("\n", 0, match.start("names")) + 1 :]
+        begins = text[: match.start("names")].rpartition("\n")[2].strip(" \t-*:").split(" ")[0] in ("", "param", "type")
+        indent = len(line) - len(line.lstrip()) if begins else -1
+        end = len(text) if following is None else following.start()
+        described = re.findall(r"\w+", match["names"])
+        body = _without_others(_body(text[match.end() : end], indent), [n for n in names if n not in described])
+        body = without_shape(body, names)
+        before = text[max(0, match.start("names") - 40) : match.start("names")]
+        is_stated = (
+            match["verb"] is None
+            or re.match(r"\s*(?:(?:is|are) assumed|must|should|ha|need)", body) is not None
+            or _begins_sentence(text, match.start("names"), match["names"], code)
+        )
+        if (
+            match["verb"] is not None
+            and _CONDITION.search(before) is not None
+            and not before.rstrip(" `").endswith("where")
+        ):
+            continue
+        if match["range"] is not None:
+            start, names_there = match.start("names"), match["names"]
+            is_domain = _STATES.search(before.rstrip("`'\"*")) or _holds_for(text, start, names_there, code)
+            if not is_domain or _ranges_differ(heads, names_there, text):
+                continue
+        for name in names:
+            if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", match["names"]):
+                yield name, f"{match['type'] or ''} {body}", is_stated
+
+
+def _ranges_differ(heads: Sequence[re.Match[str]], names: str, text: str) -> bool:
+    """Whether a text gives the same names other ranges elsewhere, as the definition of a function by cases does."""
+    ranges = [head.end() for head in heads if head["range"] is not None and head["names"] == names]
+    return len({re.split(r"(?<=[)\]}])", text[end:], maxsplit=1)[0] for end in ranges}) > 1
+
+
+def _body(text: str, indent: int) -> str:
+    """The lines of a description: to a blank one, or one that is not indented more than the name at its begin."""
+    first, *others = re.split(r"->|→|\breturns?\b", text, maxsplit=1, flags=re.IGNORECASE)[0].split("\n")
+    kept = [first]
+    for line in others:
+        if not line.strip() or len(line) - len(line.lstrip()) <= indent:
+            break
+        kept.append(line.strip())
+    return " ".join(kept)
+
+
+def _stands_alone(text: str, start: int, end: int, names: str, code: str, *, is_kind: bool) -> bool:
+    """Whether a brief description may be one.
+
+    Args:
+        text: in which it stands.
+        start: where the names begin.
+        end: where the description begins.
+        names: those that are described, as written.
+        code: of the function, which may branch where it compares them.
+        is_kind: whether it says of what kind they are, as a sentence that tells cases apart does not.
+    """
+    inside = _NOUN_IN_BRACKETS.match(text, end) if text[:end].rstrip().endswith("(") else None
+    if inside is not None and _CASES.search(_sentence(text, start)) is None:
+        return names.strip("`'\"* ") not in _ARTICLES or _AFTER_BRACKETS.match(text, inside.end()) is not None
+    before, compares = text[:start].rstrip("`'\"*"), re.match(_GREATER, text[end:]) is not None
+    is_article = names.strip("`'\"* ") in _ARTICLES
+    stands = _STANDS_BEHIND.search(before) or (compares and _OF_A_FUNCTION.search(before))
+    stands = stands or (is_kind and not is_article and _BEFORE_A_NOUN.search(before))
+    if not stands or _CASES.search(_sentence(text, start)):
+        return False
+    if is_article and not compares and not re.search(r"[)\]]\s*,?\s*$", text[start:end]):
+        return False
+    return not compares or not (_tells_apart(names, code) or _has_two_cases(names, text))
+
+
+def _holds_for(text: str, start: int, names: str, code: str) -> bool:
+    """Whether `for` before some names says where the function is defined, as in `the root, for a, b in (0.05, 0.2)`.
+
+    It introduces a case where the sentence or the code tells cases apart.
+
+    Args:
+        text: in which it stands.
+        start: where the names begin.
+        names: those that are described, as written.
+        code: of the function.
+    """
+    sentence, lines = _sentence(text, start), _without_texts(code).splitlines()
+    if _FOR.search(text[:start].rstrip("`'\"*")) is None or _CASES.search(sentence) or _PIECES.search(sentence):
+        return False
+    patterns = [_COMPARES_OR_CUTS.format(re.escape(name)) for name in re.findall(r"\w+", names)]
+    return not any(re.search(pattern, line) for pattern in patterns for line in lines)
+
+
+def _begins_sentence(text: str, start: int, names: str, code: str) -> bool:
+    """Whether what begins at `start`, with some names, is a sentence or clause of its own, and not one about cases."""
+    before = text[:start].rstrip("`'\"*")
+    begins = _BEGINS_SENTENCE.search(before) or (_BEGINS_CLAUSE.search(before) and not _tells_apart(names, code))
+    return bool(begins) and _CASES.search(_sentence(text, start)) is None
+
+
+def _tells_apart(names: str, code: str) -> bool:
+    """Whether code compares one of some names with a number other than to raise an exception."""
+    text = _without_texts(code)
+    return any(re.search(_COMPARED.format(re.escape(name)), text) for name in re.findall(r"\w+", names))
+
+
+def _without_texts(code: str) -> str:
+    """Code without comments, docstrings, assertions and tests that raise an exception."""
+    lines = [line.partition("#")[0] for line in code.splitlines()]
+    kept = [
+        line
+        for number, line in enumerate(lines)
+        if not line.lstrip().startswith("assert") and "raise" not in " ".join(lines[number : number + 2])
+    ]
+    return re.sub(r"(\"\"\"|''').*?\1", "", "\n".join(kept), flags=re.DOTALL)
+
+
+def positives_named(names: Sequence[str], text: str) -> Iterator[str]:
+    """The arguments that follow the word, as in `x (N, C), positive alpha (C,)`; not in `for positive x`.
+
+    And those that it follows in brackets, as in `temperature T (positive, in kelvin)`, or `T (positive)` at the end of
+    a phrase; not in `passes x (positive) through`.
+    """
+    for match in _IN_BRACKETS.finditer(text):
+        if (
+            match["name"] in names
+            and match["name"] not in _ARTICLES
+            and not _CASES.search(_sentence(text, match.start()))
+        ):
+            yield match["name"]
+    pattern = rf"{_BEFORE_AN_ADJECTIVE}(?:strictly\s+)?{_SIGN}\s+(?P<names>\w+(?:(?:,|\s+and)\s+\w+)*){_AFTER_A_NAME}"
+    for match in re.finditer(pattern, text, re.IGNORECASE):
+        owners = re.split(r",\s+|\s+and\s+", match["names"])
+        sentence = _sentence(text, match.start())
+        if owners[0] in names and not _CASES.search(sentence) and not _NEGATIVE.search(sentence):
+            yield from (name for name in owners if name in names)
+
+
+def _is_of_next(text: str, end: int, names: Collection[str]) -> bool:
+    """Whether a phrase is about one of some names, at its end, as in `x (N, C), boolean mask m (N,)`."""
+    phrase = _PHRASE.match(text, end)
+    last = None if phrase is None else re.search(r"(\w+)[`'\"*]*\s*$", phrase[0])
+    return last is not None and last[1] in names
+
+
+def kinds_named(names: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
+    """The arguments in front of which a text says what kind of input they are, as in `boolean mask m`, with the kind.
+
+    Not a noun that is described by a name: in `constant c term` the term is the constant.
+    """
+    one = rf"[`'\"*]*(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})[`'\"*]*"
+    pattern = (
+        rf"{_BEFORE_A_KIND}(?P<kind>{_MODIFIERS}(?:{_KIND}|scalars?)(?:\s+{_NOUN})?)\s+"
+        rf"(?P<names>{one}(?:(?:,|\s+and)\s+{one})*)(?!\w)(?:{_AFTER_A_NAME}|(?=\s*[^\s\w]))"
+    )
+    for match in re.finditer(pattern, text, re.IGNORECASE) if names else ():
+        sentence = _sentence(text, match.start())
+        if _CASES.search(sentence) is None and PARTS.search(sentence) is None:
+            yield from ((name, match["kind"]) for name in re.findall(r"\w+", match["names"]) if name in names)
+
+
+def bounded(names: Sequence[str], text: str, code: str) -> Iterator[tuple[str, str]]:
+    """The domains of arguments between two numbers, as in `0 < p < 1`, `0 <= t` and `-0.5 < a, b < 0.5`."""
+    for match in _BOUNDS.finditer(text):
+        owners, high = re.findall(r"\w+", match["names"]), match["high"]
+        domain = _between(float(match["low"].replace("−", "-")), high)
+        if domain is None or not set(owners) <= set(names) or _CASES.search(_sentence(text, match.start())):
+            continue
+        stands = _STANDS_BEHIND.search(text[: match.start()]) and not _tells_apart(match["names"], code)
+        if stands or _holds_for(text, match.start(), match["names"], code):
+            yield from ((name, domain) for name in owners)
+
+
+def _between(low: float, high: str | None) -> str | None:
+    """The domain of what lies above a number, and below another one or something that has a name."""
+    if high is None or _NUMBER.fullmatch(high) is None:
+        return "positive" if low == 0 else None
+    top = float(high.replace("−", "-"))
+    return "unit" if (low, top) == (0, 1) else f"open-interval({low:g}, {top:g})" if low < top else None
+
+
+def _without_others(description: str, names: Sequence[str]) -> str:
+    """A description up to where a clause begins with another argument's name: `(n, m), tau the temperature`."""
+    others = sorted(set(names) - _ARTICLES, key=len, reverse=True)
+    if not others:
+        return description
+    one = "|".join(map(re.escape, others))
+    found = re.search(rf"[,;]\s*(?:and\s+|with\s+)?(?:{one})(?=\s+(?:[a-z]|\(|>)|\s*[:(\[>])", _masked(description))
+    return description if found is None else description[: found.start()]
+
+
+def _masked(text: str) -> str:
+    """The text with what stands in brackets replaced, so that the axes of a shape are no names."""
+    return re.sub(_SHAPE, lambda match: "(" + "_" * (len(match[0]) - 2) + ")", text)
+
+
+def _has_two_cases(names: str, text: str) -> bool:
+    """Whether a text compares one of some names more than once, as the definition of a function by cases does."""
+    return any(len(re.findall(rf"\b{re.escape(name)}\s*[<>]", text)) > 1 for name in re.findall(r"\w+", names))
+
+
+def _sentence(text: str, start: int) -> str:
+    """The sentence around a place, without what a colon or brackets divide."""
+    begin = max((match.end() for match in _SENTENCE_ENDS.finditer(text, 0, start)), default=0)
+    end = _SENTENCE_ENDS.search(text, start)
+    return text[begin : len(text) if end is None else end.start()]
