@@ -56,6 +56,11 @@ _PARAMETER = re.compile(
 _ANNOTATION = re.compile(r"\w+\[\s*[\w.]+\s*,\s*[\"'](?P<axes>[^\"']*)[\"']\s*\]")
 _SKIPPED = re.compile(r"^\s*(?:Returns?|Yields?|Outputs?|Raises)\s*:?\s*$", re.IGNORECASE)
 _SECTION = re.compile(r"^\s*(?:Args|Arguments|Parameters|Params|Inputs?|Shapes?)\s*:?\s*$", re.IGNORECASE)
+_COMPONENTS = re.compile(r"[(\[][^()\[\]]*[)\]]\s*$")
+"""The names of entries before a shape, as in `spring = (stiffness, damping) (2,)`."""
+_UNBRACKETED = re.compile(rf"(?P<name>{_NAME})\s*:?\s(?P<axes>{_AXIS}(?:\s?,\s?{_AXIS})*)")
+_APART = re.compile(r"\s{2,}|\s*[;|]\s*")
+"""What stands between the shapes of a line without brackets, `u T,B,3*D   x T,B,D   bias 3*D`."""
 _LARGEST = 64
 _FARTHEST = 100
 """A shape belongs to a name at most so many characters before it."""
@@ -162,14 +167,17 @@ class _Kind(Enum):
     LIST = "q, k: (N, D)"
     LOOSE = "the noise that is added to x, of shape (N, D)"
     OWN = "x: (N, D)"
-    AGAIN = "(fx, fy), shape (2,)"
+    AGAIN = "(fx, fy), shape (2,) or (fx, fy) (2,)"
 
 
 def _described(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[Axis, ...], _Kind]]:
     """The arguments with their shapes, and how the text gives them."""
-    end, owners = 0, list[str]()
+    end, owners, shape = 0, list[str](), None
     for group in _GROUP.finditer(text):
         between = text[end : group.start()]
+        if shape is not None and not between.strip() and group["axes"] == str(len(shape)):
+            yield from ((name, (len(shape),), _Kind.AGAIN) for name in owners)
+            continue
         shape = _shape(group, between, names)
         if shape is None:
             continue
@@ -181,6 +189,17 @@ def _described(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[Axi
         owners = _owners(between, names, text[end:])
         kind = _Kind.LIST if len(owners) > 1 else _Kind.OWN if _OWN.search(between) else _Kind.LOOSE
         yield from ((name, shape, kind) for name in owners)
+    for line in text.splitlines():
+        entries = [_UNBRACKETED.fullmatch(each) for each in _APART.split(line.strip(" \t#-*"))]
+        given = [(each["name"], each["axes"].split(",")) for each in entries if each is not None]
+        if (
+            len(given) == len(entries) > 1
+            and {name for name, _ in given} <= set(names)
+            and any(len(axes) > 1 for _, axes in given)
+        ):
+            for name, axes in given:
+                stripped = map(str.strip, axes)
+                yield name, tuple(int(each) if each.isdigit() else _spelt_out(each) for each in stripped), _Kind.OWN
 
 
 def without_shape(description: str, names: Sequence[str]) -> str:
@@ -211,7 +230,7 @@ def _shape(group: re.Match[str], before: str, names: Sequence[str]) -> tuple[Axi
     if len(shape) == 1 and not group["comma"] and group["open"] == "(":
         sure = bool(words) and words[0].isupper() and (len(words[0]) <= 2 or sure)
     if len(shape) == 1 and not words and group["comma"]:
-        named = re.search(r"(\w+)[`'\"*]*\s*(:?)\s*$", before)
+        named = re.search(r"(\w+)[`'\"*]*\s*([:=]?)\s*$", _COMPONENTS.sub("", before))
         sure = sure or (word is None and named is not None and (bool(named[2]) or named[1] in names))
     return shape if sure or (not words and len(shape) > 1) else None
 
@@ -247,7 +266,11 @@ def _owners(text: str, names: Sequence[str], after: str) -> list[str]:
     last = len(places) - 1
     if places and re.fullmatch(r"[`'\"*:\s]*", text[places[-1].end() :]) is None:
         last = max((n for n, place in enumerate(places) if place.start() in heads), default=last)
-    owners = [places[last][0]] if places else []
+    if not places:
+        word = re.search(rf"({_NAME})[`'\"*:\s]*$", text)
+        short = [] if word is None else [name for name in names if _is_short_for(name, word[1])]
+        return short if len(short) == 1 else []
+    owners = [places[last][0]]
     for one, other in zip(reversed(places[:last]), reversed(places[1 : last + 1]), strict=True):
         if re.fullmatch(r"[`'\"\s]*(?:,|and|&|/|,\s*and)[`'\"\s]*", text[one.end() : other.start()]) is None:
             break
@@ -255,6 +278,14 @@ def _owners(text: str, names: Sequence[str], after: str) -> list[str]:
             break
         owners.append(one[0])
     return owners
+
+
+def _is_short_for(name: str, word: str) -> bool:
+    """Whether a name is the beginning of a word, or has its first and some further letters, as `pts` of `points`."""
+    short, long = name.lower(), word.lower()
+    letters = iter(long[1:])
+    some = len(short) > 2 and short[0] == long[0] and all(letter in letters for letter in short[1:])
+    return len(short) > 1 and (some or long.startswith(short))
 
 
 def _is_name(text: str, letter: re.Match[str], after: str) -> bool:

@@ -1,4 +1,4 @@
-"""Descriptions without a colon: a shape or a range right behind a name, several names, names that may be articles."""
+"""Descriptions without a colon: a shape or a range behind a name, several names, names that are articles or short."""
 
 from typing import Any
 
@@ -142,3 +142,99 @@ def test_a_matrix_described_so_is_drawn_so(ns: Any) -> None:
     assert right.verdict is Verdict.PASSED
     assert [(spec.domain, spec.shape) for spec in right.inputs] == [("spd", (3, 3)), ("normal", (3,))]
     assert gradcli.check(solution(ns, 1.01), shrink=False, order=1).verdict is Verdict.FAILED
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "shapes"),
+    [
+        ("u x b", "u T,B,3*D   x T,B,D   b 2*D", {"u": ("T", "B", "3*D"), "x": ("T", "B", "D"), "b": ("2*D",)}),
+        ("x w", "x: N, C ; w: C, 4", {"x": ("N", "C"), "w": ("C", 4)}),
+        ("x w", "x sums  w parts", {}),
+        ("x w", "x N,C  of which w is one", {}),
+        ("x w", "x (N, C), spring = (g_over_L, c) (2,)", {"x": ("N", "C")}),
+        ("x spring", "x (N, C), spring = (g_over_L, c) (2,)", {"x": ("N", "C"), "spring": (2,)}),
+        ("x spring", "x (N, C), spring = (stiffness, damping) (2,)", {"x": ("N", "C"), "spring": (2,)}),
+        ("x spring", "x (N, C), spring: (fx, fy) (2,)", {"x": ("N", "C"), "spring": (2,)}),
+        ("x y", "x (N, 2) (see y)", {"x": ("N", 2)}),
+        ("pts M", "turns points (N, 2) by a matrix M (2, 2)", {"pts": ("N", 2), "M": (2, 2)}),
+        ("img w", "the image (B, C, H, W) and weights (C,)", {"img": ("B", "C", "H", "W")}),
+        ("pos vel", "positions (N, 3), velocities (N, 3)", {"pos": ("N", 3), "vel": ("N", 3)}),
+        ("ws x", "windows (N, C) of x (M, C)", {"x": ("M", "C")}),
+        ("post pos", "positions (N, 3)", {}),
+        ("pts points", "the points (N, 2)", {"points": ("N", 2)}),
+    ],
+)
+def test_shapes_without_brackets(names: str, text: str, shapes: dict[str, tuple[int | str, ...]]) -> None:
+    assert documented_shapes(names.split(), "", text) == shapes
+
+
+def projection(ns: Any, factor: float) -> Any:
+    class Projection(ns.autograd.Function):
+        """projects points (N, 2) by a matrix M (3, 3)"""
+
+        @staticmethod
+        def forward(ctx: Any, pts: Any, M: Any) -> Any:
+            whole = ns.nn.functional.pad(pts, (0, 1), value=1.0)
+            q = whole @ M.T
+            ctx.save_for_backward(M, whole, q)
+            return q[:, :2] / (3 + q[:, 2:])
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            M, whole, q = ctx.saved_tensors
+            below = 3 + q[:, 2:]
+            inner = ns.cat([g / below, -(g * q[:, :2]).sum(1, keepdim=True) / below**2], 1)
+            return (inner @ M)[:, :2], factor * inner.T @ whole
+
+    return Projection
+
+
+def gate(ns: Any, factor: float) -> Any:
+    class Gate(ns.autograd.Function):
+        # u holds the state, the gate and the candidate on its last axis
+        @staticmethod
+        def forward(ctx: Any, u: Any, x: Any, b: Any) -> Any:
+            # u B,3*D   x B,D   b 2*D
+            D = x.shape[1]
+            state, opened, other = u.split(D, dim=-1)
+            first, second = b.split(D)
+            ctx.save_for_backward(state, opened, other, x, b)
+            return state * (opened + first) + x * (other + second)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            state, opened, other, x, b = ctx.saved_tensors
+            first, second = b.split(x.shape[1])
+            of_u = ns.cat([g * (opened + first), g * state, g * x], 1)
+            return of_u, g * (other + second), factor * ns.cat([g * state, g * x], 1).sum(0)
+
+    return Gate
+
+
+def spring(ns: Any, factor: float) -> Any:
+    class Spring(ns.autograd.Function):
+        """acceleration of states (N, 2); state (N, 2), par = (stiffness, damping) (2,)"""
+
+        @staticmethod
+        def forward(ctx: Any, state: Any, par: Any) -> Any:
+            ctx.save_for_backward(state, par)
+            return -(state * par).sum(1)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            state, par = ctx.saved_tensors
+            return -g[:, None] * par, -factor * (g[:, None] * state).sum(0)
+
+    return Spring
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("factor", [1, 1.01])
+@pytest.mark.parametrize("make", [projection, gate, spring])
+def test_inputs_of_these_shapes(ns: Any, make: Any, factor: float) -> None:
+    (case,) = gradcli.check(make(ns, factor), order=1, shrink=False).cases
+    shapes = {spec.name: spec.shape for spec in case.inputs}
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), (case.error, case.findings)
+    assert shapes.get("M", (3, 3)) == (3, 3)
+    assert shapes.get("par", (2,)) == (2,)
+    assert {f.input for f in case.findings} == (set() if factor == 1 else {list(shapes)[-1]})
