@@ -334,6 +334,8 @@ def _real_kinds(word: str, name: str, position: int, gradient: bool | None, hint
     is_buffer = name in hints.written
     if gradient is False and (is_label or is_constant or is_buffer or hints.refuses_gradient(name)):
         return {"float": 0.0, "label": -LABEL_BONUS}
+    if said == "indices" and gradient is not True:
+        return {"float": SAID_BONUS}
     return {"float": 0.0, "label": UNSURE_LABEL_COST} if is_constant and gradient is None else {"float": 0.0}
 
 

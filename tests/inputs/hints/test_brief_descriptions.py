@@ -7,7 +7,10 @@ import pytest
 import gradcli
 from gradcli.findings import FindingKind
 from gradcli.inputs.hints.documented_shapes import documented_shapes
-from gradcli.inputs.hints.documented_values import documented_values
+from gradcli.inputs.hints.documented_values import Documented, documented_values
+from gradcli.inputs.hints.source_hints import SourceHints
+from gradcli.inputs.search.candidates import slot_for
+from gradcli.targets import Parameter
 from gradcli.verdict import Verdict
 
 NAMES = ("x", "tau", "a", "b", "alpha", "p")
@@ -341,3 +344,43 @@ def test_a_mask_that_forward_subtracts(factor: float) -> None:
     (case,) = gradcli.check(Kept, order=1, shrink=False).cases
     assert case.inputs[1].domain == "binary"
     assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+
+
+def corner_mean(ns: Any, divides: bool) -> type:
+    class CornerMean(ns.autograd.Function):
+        """The means of corners of x (N, C); ends (K, 2) int as counts of rows and columns"""
+
+        @staticmethod
+        def forward(ctx: Any, x: Any, ends: Any) -> Any:
+            rows, columns = ns.arange(x.shape[0])[None], ns.arange(x.shape[1])[None]
+            inside = (rows < ends[:, 0:1])[:, :, None] & (columns < ends[:, 1:2])[:, None, :]
+            inside = inside.to(x.dtype)
+            count = inside.sum((1, 2)).clamp(min=1)
+            ctx.save_for_backward(inside, count)
+            return (inside * x).sum((1, 2)) / count
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            inside, count = ctx.saved_tensors
+            each = g / count if divides else g
+            return (inside * each[:, None, None]).sum(0), None
+
+    return CornerMean
+
+
+@pytest.mark.parametrize("divides", [True, False])
+@pytest.mark.usefixtures("unexplained")
+def test_integers_behind_a_shape_reach_beyond_one(ns: Any, divides: bool) -> None:
+    """The mean of one entry is its sum."""
+    (case,) = gradcli.check(corner_mean(ns, divides), order=1, samples=1, shrink=False, only=("gradient",)).cases
+    assert case.verdict is (Verdict.PASSED if divides else Verdict.FAILED)
+
+
+@pytest.mark.parametrize(("gradient", "kind"), [(False, "index"), (None, "index"), (True, "float")])
+def test_what_is_documented_as_indices_is_tried_as_such_first(gradient: bool | None, kind: str) -> None:
+    values = Documented(domains={"ends": "indices"})
+    hints = SourceHints(
+        forward="", backward="", gradients=(True, gradient), values=values, documented={"ends": ("K", 2)}
+    )
+    slot = slot_for("ends", Parameter(name="ends"), 1, ("x", "ends"), hints)
+    assert (slot.choices[0][1].kind, slot.choices[0][1].rank) == (kind, 2)
