@@ -3,7 +3,8 @@
 Slopes show an error if it is above their bounds, and a gradient counts as right up to an error that rounding may cause.
 Neither proves that an error of another place is absent: it may be too small to show there, or vanish at these values by
 accident, as a sum of signs does. So the error has to be far above what the comparison misses, relative to one scale,
-and the claim has to hold at further inputs, at one of which the error shows.
+and the claim has to hold at further inputs, at one of which the error shows. Where the right gradient vanishes, as that
+of a softmax does for equal cotangents, a factor and a missing product vanish with it: being right there says nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,12 +12,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from gradcli.backends.base import FloatArray
+from gradcli.diagnosis.entries import wrong_mask
 from gradcli.diagnosis.facts import ROUNDING, Facts
 from gradcli.diagnosis.suspect import Suspect
-from gradcli.diagnosis.table import Gradient
+from gradcli.diagnosis.table import SIGNIFICANCE, Gradient
 from gradcli.verdict import tells_apart
 
 _MARGIN = 3.0
+_VANISHING = 0.1
+"""A gradient is called small for a cotangent if half of its entries are less than this part of those for others."""
 _REARRANGED = 3
 """At so many inputs with permuted entries a claim is tried, and close by."""
 
@@ -37,7 +41,12 @@ def is_clear(suspect: Suspect) -> bool:
 
 
 def right_for_row(suspect: Suspect, row: int) -> bool:
-    """Whether the gradient is right for one cotangent and wrong for the others, here and at other inputs."""
+    """Whether the gradient is right for one cotangent and wrong for the others, here and at other inputs.
+
+    It has to be far from zero for that cotangent, in the entries that are wrong for others.
+    """
+    if _vanishes(suspect, row):
+        return False
     if _is_right_for(suspect.facts, suspect.block, suspect.gradients, row) is not True:
         return False
     others = [
@@ -45,6 +54,19 @@ def right_for_row(suspect: Suspect, row: int) -> bool:
         for there in _further(suspect)
     ]
     return True in others and False not in others
+
+
+def _vanishes(suspect: Suspect, row: int) -> bool:
+    """Whether what is returned for one cotangent is near zero in entries that are wrong, compared with the others."""
+    sizes = np.array([np.abs(g) for g in suspect.gradients if g is not None and g.shape == suspect.shape])
+    if len(sizes) < len(suspect.gradients):
+        return False
+    largest = sizes.max(axis=0)
+    parts = 2 if suspect.facts.subject.domain.blocks[suspect.block].complex else 1
+    mismatch = suspect.mismatch
+    wrong = None if mismatch is None else wrong_mask(mismatch, suspect.shape, parts, SIGNIFICANCE)
+    seen = largest > 0 if wrong is None else wrong & (largest > 0)
+    return bool(np.median(sizes[row][seen] / largest[seen]) < _VANISHING) if seen.any() else False
 
 
 def _further(suspect: Suspect) -> Iterator[Facts]:

@@ -115,7 +115,6 @@ _RULES: tuple[Callable[[Suspect], Named | None], ...] = (
     cotangents.ignored_part,
     cotangents.mixed_up,
     times_the_right_one,
-    cotangents.right_for_ones,
     regions.by_rule,
     lost_at_repeated_indices,
     explained_by_slip,
@@ -124,6 +123,7 @@ _RULES: tuple[Callable[[Suspect], Named | None], ...] = (
     missing_term,
     lacking_form,
     cotangents.averaged,
+    cotangents.right_for_ones,
     regions.most_entries,
 )
 _SEARCH = _RULES.index(explained_by_slip)

@@ -117,3 +117,29 @@ def test_an_error_near_the_resolution_is_called_right_for_nothing() -> None:
 
 def test_right_for_some_changes_is_said_of_a_clear_error() -> None:
     assert "is right for symmetric changes of x alone" in message(of_symmetric(1.0), PLAIN)
+
+
+SHARES = """
+class Shares(Function):
+    @staticmethod
+    def forward(ctx, x):
+        p = x.abs() / x.abs().sum(1, keepdim=True)
+        ctx.save_for_backward(p, x)
+        return p * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        p, x = ctx.saved_tensors
+        total = x.abs().sum(1, keepdim=True)
+        return USED * (g - (g * p).sum(1, keepdim=True)) * x.sign() / total
+"""
+
+
+@pytest.mark.parametrize(("used", "verdict"), [("1", "passed"), ("(1 + p.roll(1, 1))", "failed")])
+def test_nothing_is_said_of_ones_for_which_the_gradient_vanishes(used: str, verdict: str) -> None:
+    """The sum of shares is 1, whatever x is: a wrong factor of the gradient does not show for equal grad_outputs."""
+    names: dict[str, Any] = {"Function": Function}
+    exec(SHARES.replace("USED", used), names)
+    case = checked(names["Shares"], PLAIN)
+    assert case.verdict.value == verdict
+    assert not any(ALL_ONES in finding.message for finding in case.findings)

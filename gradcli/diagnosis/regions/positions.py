@@ -88,9 +88,16 @@ def _borders(shape: tuple[int, ...], places: NDArray[np.intp]) -> Iterator[tuple
 
 
 def by_indices(
-    shape: tuple[int, ...], indices: Mapping[str, NDArray[Any]], masks: Mapping[str, NDArray[Any]]
+    shape: tuple[int, ...],
+    indices: Mapping[str, NDArray[Any]],
+    masks: Mapping[str, NDArray[Any]],
+    *,
+    assigns: bool = True,
 ) -> Iterator[tuple[str, Mask]]:
-    """The entries where a boolean input is true, and those that an input of whole numbers selects along an axis."""
+    """The entries where a boolean input is true, and those that an input of whole numbers selects along an axis.
+
+    Those selected more than once come first where backward `assigns` to entries, which goes wrong there.
+    """
     for name, mask in masks.items():
         yield f"the entries for which {name} is True", mask
         yield f"the entries for which {name} is False", ~mask
@@ -105,6 +112,7 @@ def by_indices(
                 yield f"the entries that {name} does not select along axis {axis}", ~picked
             counts = np.bincount((index % size).reshape(-1), minlength=size)[places[axis]]
             what = "rows" if axis == 0 else f"indices along axis {axis}"
-            yield f"the {what} that {name} selects more than once", counts > 1
-            yield f"the {what} that {name} selects", counts > 0
+            selected = f"the {what} that {name} selects", counts > 0
+            repeated = f"the {what} that {name} selects more than once", counts > 1
+            yield from (repeated, selected) if assigns else (selected, repeated)
             yield f"the {what} that {name} does not select", counts == 0

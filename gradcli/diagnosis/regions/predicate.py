@@ -30,7 +30,7 @@ class Sample:
     """The `wrong` entries of an input at one point, among the `known` ones (all for None), and what rules may use.
 
     That is the `values` of the input itself, `others` that were broadcast to its shape, the inputs of whole numbers
-    (`indices`) and the number arguments, by name.
+    (`indices`) and the number arguments, by name, and whether backward assigns to entries, as far as is known.
     """
 
     wrong: Mask
@@ -39,6 +39,7 @@ class Sample:
     others: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     indices: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     numbers: Mapping[str, float] = field(default_factory=dict)
+    assigns: bool = True
 
     def fits(self, mask: Mask) -> bool:
         """Whether a rule's entries are exactly the wrong ones, among the known ones."""
@@ -111,7 +112,7 @@ def fitting_rule(samples: Sequence[Sample], name: str, probe: Probe = _without_p
 
 def _by_indices(samples: Sequence[Sample]) -> str | None:
     """The entries that a mask, or indices, select in every sample."""
-    picked = [dict(by_indices(s.wrong.shape, s.indices, _masks(s))) for s in samples]
+    picked = [dict(by_indices(s.wrong.shape, s.indices, _masks(s), assigns=s.assigns)) for s in samples]
     return next(
         (text for text in picked[0] if all(s.fits(p[text]) for s, p in zip(samples, picked, strict=True))), None
     )

@@ -1,6 +1,8 @@
 """The wrong entries of an input at several points, for finding the rule by which they are wrong."""
 
-from collections.abc import Iterator, Mapping
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.regions.predicate import Mask, Probe, Sample
 from gradcli.diagnosis.suspect import Suspect
 from gradcli.diagnosis.table import SIGNIFICANCE
+from gradcli.edits.source import written
 from gradcli.watchdog.limit import TimeLimit
 
 _LEAST, _MOST = 3, 7
@@ -16,6 +19,8 @@ _SECONDS = 0.5
 """Processor time for trying other inputs, and for finding the value at which entries become wrong."""
 _COARSE = 1e-3
 _LOOKED_AT = 24
+_ASSIGNING = frozenset({"index_copy", "index_put", "put", "scatter", "set"})
+"""Methods that assign to entries which an index selects."""
 _ENOUGH = 1e-5
 """Points are added until the wrong entries at all of them have a smaller probability than this by accident."""
 
@@ -97,6 +102,19 @@ def _sample(facts: Facts, place: int, wrong: Mask, known: Mask | None) -> Sample
         others={n: np.broadcast_to(v, wrong.shape) for n, v in fitting.items()},
         indices={n: v for n, v in arrays.items() if v.dtype.kind in "iu"},
         numbers=numbers,
+        assigns=_assigns(subject.info.backward),
+    )
+
+
+def _assigns(backward: Callable[..., Any] | None) -> bool:
+    """Whether backward assigns to entries of something, or its source is not known."""
+    own = written(backward)
+    if own is None:
+        return True
+    return any(
+        (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store))
+        or (isinstance(node, ast.Attribute) and node.attr.rstrip("_") in _ASSIGNING)
+        for node in ast.walk(own.node)
     )
 
 
