@@ -12,6 +12,7 @@ from gradcli.cases import Argument
 from gradcli.inputs.domains import interval_of, parse_domain
 
 Arguments = tuple[Argument, ...]
+_Axes = Sequence[tuple[int, int]]
 SIMPLE_VALUES = (0.0, 1.0, -1.0, 2.0, 0.5)
 MAX_TRIES = 2000
 MAX_ELEMENTS = 64
@@ -29,10 +30,10 @@ def shrink(
 ) -> Arguments:
     """Smaller and simpler arguments for which the failure stays.
 
-    Axes of equal size shrink together, or with those of which it divides the size, as 4·H and N·D, and then one by one;
-    then values become 0, 1, -1, 2, 0.5 or short decimals, within
-    each input's domain. Whether a tensor requires a gradient, dtypes and constants are kept. The result depends on
-    the arguments alone, as long as the budget lasts.
+    Axes of equal size shrink together, or with those of which it divides the size, as 4·H and N·D. Those of one tensor
+    are then cut one by one; those of several belong together, as rows and their labels do. Then values become 0, 1, -1,
+    2, 0.5 or short decimals, within each input's domain. Whether a tensor requires a gradient, dtypes and constants are
+    kept. The result depends on the arguments alone, as long as the budget lasts.
 
     Args:
         arguments: for which `still_fails` is true.
@@ -63,6 +64,7 @@ class _Shrinking:
         most_seconds: float,
     ) -> None:
         self.current = arguments
+        self._axes = _axes_by_size(arguments)
         self._still_fails = still_fails
         self._worked_until = time.thread_time() + budget_seconds
         self._deadline = time.perf_counter() + most_seconds
@@ -99,12 +101,19 @@ class _Shrinking:
         for size in sizes:  # last, since 4·H that is cut to 4 may be as long as another axis, and neither is cut alone
             for target in _targets(size) if any(other > size and other % size == 0 for other in sizes) else ():
                 yield tuple(_cut_with_multiples(argument, size, target) for argument in self.current)
-        for index, argument in enumerate(self.current):
-            for axis in range(argument.value.ndim if _may_be_cut(argument) else 0):
-                size = argument.value.shape[axis]
-                for target in _targets(size):
-                    cut = _cut(argument, size, target, axis)
-                    yield (*self.current[:index], cut, *self.current[index + 1 :])
+        for axes in self._axes.values():
+            owners = {index for index, _ in axes}
+            groups = [axes] if len(owners) > 1 else [axes, *([each] for each in axes)]
+            yield from (cut for group in groups for cut in self._with_axes_cut(group))
+
+    def _with_axes_cut(self, axes: _Axes) -> Iterator[Arguments]:
+        """The arguments with some axes cut, if these still have one size."""
+        found = {self.current[index].value.shape[axis] for index, axis in axes}
+        for target in _targets(found.pop()) if len(found) == 1 else ():
+            own = [tuple(axis for at, axis in axes if at == index) for index in range(len(self.current))]
+            yield tuple(
+                _cut(a, a.value.shape[of[0]], target, of) if of else a for a, of in zip(self.current, own, strict=True)
+            )
 
     def simplify_values(self) -> None:
         """Replace whole tensors by simple ones, then single entries, then round."""
@@ -150,15 +159,24 @@ def _targets(size: int) -> list[int]:
     return sorted({target for target in (1, 2, size // 2, size - 1) if 1 <= target < size})
 
 
-def _cut(argument: Argument, size: int, target: int, axis: int | None) -> Argument:
-    """The argument with axes of `size` (or that one axis) cut to `target`; indices and probabilities stay valid."""
+def _axes_by_size(arguments: Arguments) -> dict[int, _Axes]:
+    """The axes of tensors, each by the number of its argument and its own, for each size that they have."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for index, argument in enumerate(arguments):
+        for axis, size in enumerate(argument.value.shape if _may_be_cut(argument) else ()):
+            found.setdefault(size, []).append((index, axis))
+    return dict(sorted(found.items(), reverse=True))
+
+
+def _cut(argument: Argument, size: int, target: int, axes: Sequence[int] | None) -> Argument:
+    """The argument with axes of `size` (or some of them) cut to `target`; indices and probabilities stay valid."""
     if not _may_be_cut(argument):
         return argument
     array: NDArray[Any] = argument.value
-    chosen = [number for number, each in enumerate(array.shape) if each == size and axis in (None, number)]
+    chosen = [number for number, each in enumerate(array.shape) if each == size and (axes is None or number in axes)]
     slices = tuple(slice(target) if number in chosen else slice(None) for number in range(array.ndim))
     cut = array[slices]
-    if axis is None and array.dtype.kind in "iu" and _domain_name(argument.domain) == "indices":
+    if axes is None and array.dtype.kind in "iu" and _domain_name(argument.domain) == "indices":
         cut = np.where(cut >= target, cut % target, cut) if array.size and array.max() < size else cut
     if _domain_name(argument.domain) == "simplex" and cut.size and cut.dtype.kind in "fc":
         cut = cut / cut.sum(-1, keepdims=True)

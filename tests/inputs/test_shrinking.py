@@ -40,6 +40,24 @@ def test_axes_of_a_multiple_shrink_with_the_size_that_they_are_a_multiple_of():
     assert [each.value.shape for each in small] == [(1, 1, 1, 1), (1, 1)]
 
 
+def test_rows_and_their_labels_stay_of_one_number():
+    """A forward that counts the labels takes fewer of them than rows, which are no inputs that it is meant for."""
+
+    def picks(given):
+        x, labels = (each.value for each in given)
+        fits = len(labels) <= len(x) and labels.max(initial=0) < x.shape[1]
+        return fits and x[np.arange(len(labels)), labels].size > 0 and len(x) >= least
+
+    for least in (1, 2):
+        x, labels = shrink(arguments("x=3x4", "labels=3,domain=indices,high=4"), picks)
+        assert (x.value.shape, labels.value.shape) == ((least, 1), (least,))
+
+
+def test_equal_axes_of_one_tensor_may_become_different():
+    (x,) = shrink(arguments("x=3x3"), lambda given: given[0].value.shape[1] >= 2)
+    assert x.value.shape == (1, 2)
+
+
 def test_indices_stay_valid_where_a_multiple_is_cut():
     def still_fails(given):
         table, index = (each.value for each in given)
