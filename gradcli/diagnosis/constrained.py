@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.diagnosis.contrast import seen_error
-from gradcli.diagnosis.factor import describe_factor, fit_factor, times
+from gradcli.diagnosis.factor import fit_factor, number_of, times
 from gradcli.diagnosis.facts import ROUNDING
 from gradcli.diagnosis.suspect import Named, Suspect, each
 from gradcli.diagnosis.table import SIGNIFICANCE
@@ -102,13 +102,11 @@ def _times_everywhere(
     c = fit_factor(claimed, numeric, bounds)
     if c is None or abs(c - 1) <= SIGNIFICANCE or not is_right(lambda g: np.asarray(g / c)):
         return None
-    described = describe_factor(c, suspect.facts.subject)
-    because = f"; {described.because}" if described.because else ""
+    text = number_of(c).text
     return (
         FindingKind.WRONG_SIGN if abs(c + 1) <= SIGNIFICANCE else FindingKind.WRONG_FACTOR,
-        f"{suspect.name}: the returned gradient is {times(c, described.text)} the right one everywhere, as {changes} "
-        f"show{because}",
-        {"factor": described.text},
+        f"{suspect.name}: the returned gradient is {times(c, text)} the right one everywhere, as {changes} show",
+        {"factor": text},
     )
 
 

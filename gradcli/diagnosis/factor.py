@@ -34,13 +34,15 @@ _MEASURED = 6
 class Factor:
     """returned = value × right; `text` is how to write it, `because` a clause that says where it may come from.
 
-    `is_recognised` says that it is a fraction, an argument or a size; few numbers are that by chance.
+    `is_recognised` says that it is a fraction, an argument or a size; few numbers are that by chance. `of` is the
+    argument or the size with its power and sign: a factor of the same cause is the same of it at other inputs.
     """
 
     value: float
     text: str
     because: str
     is_recognised: bool = True
+    of: tuple[str, int, int] | None = None
 
 
 def constant_factor(facts: Facts, place: int, gradients: Sequence[Gradient]) -> float | None:
@@ -111,22 +113,28 @@ def factor_on(facts: Facts, place: int, gradients: Sequence[Gradient], wrong: ND
 def describe_factor(c: float, subject: Subject, precision: float = 1e-7) -> Factor:
     """Write a factor as a fraction, and say which argument or size it may be.
 
-    Small whole numbers equal many quantities by chance: a cause that they suggest is worded as a question, and an
-    argument squared is named only if no size explains the same number.
+    Small whole numbers equal many quantities by chance: a cause that they suggest is worded as a question.
     """
+    return next(causes_of(c, subject, precision), None) or number_of(c, precision)
+
+
+def number_of(c: float, precision: float = 1e-7) -> Factor:
+    """Write a factor as a fraction, or with its digits."""
+    fraction = Fraction(c).limit_denominator(64)
+    if fraction != 0 and abs(fraction) < _LONG and _near(c, float(fraction), precision):
+        return Factor(value=c, text=str(fraction), because="")
+    return Factor(value=c, text=f"{c:.9g}", because="", is_recognised=False)
+
+
+def causes_of(c: float, subject: Subject, precision: float = 1e-7) -> Iterator[Factor]:
+    """The arguments and sizes that a factor may come from; an argument squared after sizes of the same number."""
     arguments = _numbers(subject)
     below = divisors(subject)
     divided, others = [a for a in arguments if a[0] in below], [a for a in arguments if a[0] not in below]
     guesses = [_from_arguments(c, divided, precision, _DIVIDED), _from_arguments(c, others, precision, _ONCE)]
     guesses.append(_from_sizes(c, subject, precision))
     guesses.append(_from_arguments(c, arguments, precision, _SQUARED))
-    found = next((guess for guess in itertools.chain(*guesses)), None)
-    if found is not None:
-        return found
-    fraction = Fraction(c).limit_denominator(64)
-    if fraction != 0 and abs(fraction) < _LONG and _near(c, float(fraction), precision):
-        return Factor(value=c, text=str(fraction), because="")
-    return Factor(value=c, text=f"{c:.9g}", because="", is_recognised=False)
+    yield from itertools.chain(*guesses)
 
 
 def times(c: float, text: str) -> str:
@@ -149,7 +157,8 @@ def _from_sizes(c: float, subject: Subject, precision: float) -> Iterator[Factor
             if size > _COMMON and _near(c, float(size) ** power, precision):
                 text = f"1/{size}" if power == -1 else str(size)
                 slip = "a mean where a sum is meant" if power == -1 else "a sum where a mean is meant"
-                yield Factor(value=c, text=text, because=f"{size} is the size of {what}: {slip}?")
+                because = f"{size} is the size of {what}: {slip}?"
+                yield Factor(value=c, text=text, because=because, of=(what, power, 1))
 
 
 def _from_arguments(
@@ -171,6 +180,7 @@ def _from_arguments(
                     value=c,
                     text=text if sign == 1 else f"-{text}",
                     because=f"{value:.10g} is the value of the argument {name}: {slip}{asked}",
+                    of=(name, power, sign),
                 )
 
 
@@ -187,4 +197,7 @@ def _sizes(subject: Subject) -> list[tuple[int, str]]:
     return sizes
 
 
-__all__ = ["Factor", "Slope", "constant_factor", "describe_factor", "fit_factor", "nearly_constant_factor", "times"]
+__all__ = [
+    "Factor", "Slope", "causes_of", "constant_factor", "describe_factor", "fit_factor", "nearly_constant_factor",
+    "number_of", "times",
+]  # fmt: skip

@@ -64,12 +64,15 @@ def _only_for(suspect: Suspect) -> str:
 def _first_name(suspect: Suspect) -> Named | None:
     """The name given by the first rule that holds; None if none does, or time runs out before one is proven.
 
-    A rule that only gives wrong-gradient is overridden by a slip found in backward.
+    A rule that only gives wrong-gradient is overridden by a slip found in backward; that the gradient is right for ones
+    by a term that is missing, too.
     """
     for rule in _OF_SLOW_CALLS if suspect.facts.is_costly else _RULES:
         named = _named_by(rule, suspect)
         if named is not None and named[0] is FindingKind.WRONG_GRADIENT:
-            return _named_by(explained_by_slip, suspect) or named
+            terms = (missing_term, lacking_form) if rule is cotangents.right_for_ones else ()
+            better = (_named_by(each, suspect) for each in (explained_by_slip, *terms))
+            return next((each for each in better if each is not None), named)
         if named is not None or is_cut():
             return named
     return None
@@ -115,15 +118,16 @@ _RULES: tuple[Callable[[Suspect], Named | None], ...] = (
     cotangents.ignored_part,
     cotangents.mixed_up,
     times_the_right_one,
+    cotangents.right_for_ones,
     regions.by_rule,
     lost_at_repeated_indices,
     explained_by_slip,
+    whole.factor_here,
     whole.approximate_factor,
     regions.some_entries,
     missing_term,
     lacking_form,
     cotangents.averaged,
-    cotangents.right_for_ones,
     regions.most_entries,
 )
 _SEARCH = _RULES.index(explained_by_slip)

@@ -7,9 +7,10 @@ from functools import partial
 import numpy as np
 
 from gradcli.backends.base import FloatArray
+from gradcli.diagnosis.code.followed import described, varies_elsewhere
 from gradcli.diagnosis.code.sized_factor import of_sizes
 from gradcli.diagnosis.entries import indices_of
-from gradcli.diagnosis.factor import constant_factor, describe_factor, nearly_constant_factor, times
+from gradcli.diagnosis.factor import constant_factor, nearly_constant_factor, number_of, times
 from gradcli.diagnosis.facts import REAL_ROWS
 from gradcli.diagnosis.suspect import Named, Suspect, each, name_of
 from gradcli.diagnosis.table import SIGNIFICANCE, Gradient
@@ -131,7 +132,16 @@ def conjugate(suspect: Suspect) -> Named | None:
 
 
 def factor(suspect: Suspect) -> Named | None:
-    """One constant times the right gradient."""
+    """One constant times the right gradient, also at other sizes as far as those can be tried."""
+    return None if varies_elsewhere(suspect) else _factor(suspect, "everywhere")
+
+
+def factor_here(suspect: Suspect) -> Named | None:
+    """One constant times the right gradient here, but not at inputs of other sizes."""
+    return _factor(suspect, "in every entry here, though not at other sizes", is_caused=False)
+
+
+def _factor(suspect: Suspect, where: str, *, is_caused: bool = True) -> Named | None:
     facts, name = suspect.facts, suspect.name
     c = constant_factor(facts, suspect.block, suspect.gradients)
     if c is None or abs(c - 1) <= SIGNIFICANCE:
@@ -141,18 +151,18 @@ def factor(suspect: Suspect) -> Named | None:
     if abs(c + 1) <= SIGNIFICANCE:
         return (
             FindingKind.WRONG_SIGN,
-            f"{name}: the returned gradient is -1 times the right one everywhere{_advice(suspect)}",
+            f"{name}: the returned gradient is -1 times the right one {where}{_advice(suspect)}",
             {"factor": "-1"},
         )
-    described = describe_factor(c, facts.subject)
+    found = described(suspect, c) if is_caused else number_of(c)
     alone = facts.subject.domain.blocks[suspect.block].size == facts.subject.codomain.size == 1
-    if alone and suspect.elsewhere is None and not described.is_recognised:
+    if alone and suspect.elsewhere is None and not found.is_recognised:
         return None  # any two numbers have a quotient
-    because = (f"; {described.because}" if described.because else of_sizes(suspect, c)) + _advice(suspect)
+    because = (f"; {found.because}" if found.because else of_sizes(suspect, c) if is_caused else "") + _advice(suspect)
     return (
         FindingKind.WRONG_FACTOR,
-        f"{name}: the returned gradient is {times(c, described.text)} the right one everywhere{because}",
-        {"factor": described.text},
+        f"{name}: the returned gradient is {times(c, found.text)} the right one {where}{because}",
+        {"factor": found.text},
     )
 
 

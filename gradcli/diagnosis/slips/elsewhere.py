@@ -1,6 +1,6 @@
 """Other inputs at which a correction of backward has to be right as well: other values, numbers and sizes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,9 @@ gradient that is wrong on one side of a threshold has corrections that only hold
 _SMALLER = 0.75
 """Factor of float arguments: within what half to twice a number would be, and no probability or decay leaves [0, 1]."""
 _LONGER = 2
-"""Added to each size, so that odd sizes, such as those of kernels, stay odd."""
+"""Added to the smallest size, twice that to the next and so on: odd sizes, such as those of kernels, stay odd, and
+`n - 1` is not another size any more. Added to each size where forward insists on how they differ."""
+_AT_OTHER_SIZES = "inputs of other sizes"
 _ELEMENTWISE = (None, "normal", "uniform", "positive", "unit", "open-interval", "literal", "npz")
 """Domains that longer inputs made of the same entries belong to, too."""
 _WITH_ZERO = (None, "normal", "uniform", "literal", "npz")
@@ -85,34 +87,47 @@ def at_other_numbers(facts: Facts) -> Facts | None:
 def at_other_sizes(facts: Facts) -> Facts | None:
     """The facts at inputs with longer axes, made of the same entries; equal sizes stay equal, and 1 stays 1.
 
-    None for indices and other inputs whose entries depend on sizes or on one another, and where forward refuses these.
+    None for inputs whose entries depend on sizes or on one another, and where forward refuses these. Indices that
+    gradcli drew are repeated as well, so that some occur more than once.
     """
+    if _AT_OTHER_SIZES not in facts.searches:
+        facts.searches[_AT_OTHER_SIZES] = _resized(facts)
+    there: Facts | None = facts.searches[_AT_OTHER_SIZES]
+    return there
+
+
+def _resized(facts: Facts) -> Facts | None:
     subject = facts.subject
     tensors = [a for a in subject.arguments if a.is_tensor]
     if subject.domain.size > _MOST or any(not _may_grow(a) for a in tensors):
         return None
-    generator = np.random.default_rng(47)
-    arguments = tuple(replace(a, value=_longer(a.value, generator)) if a.is_tensor else a for a in subject.arguments)
-    if all(a.shape == b.shape for a, b in zip(arguments, subject.arguments, strict=True) if a.is_tensor):
-        return None
-    try:
-        there = subject.rebind(arguments)
-    except UserCodeError:  # inputs that gradcli chose, which forward need not accept
-        return None
-    same = there.active == subject.active and there.output_numbers == subject.output_numbers
-    return facts.over(there).bound_anew() if same else None
+    sizes = sorted({n for a in tensors for n in a.value.shape if n > 1})
+    uneven = {n: n + _LONGER * (rank + 1) for rank, n in enumerate(sizes)}
+    for longer in (uneven, {n: n + _LONGER for n in sizes})[: len(sizes)]:
+        generator = np.random.default_rng(47)
+        arguments = tuple(
+            replace(a, value=_longer(a.value, longer, generator)) if a.is_tensor else a for a in subject.arguments
+        )
+        try:
+            there = subject.rebind(arguments)
+        except UserCodeError:  # inputs that gradcli chose, which forward need not accept
+            continue
+        if there.active == subject.active and there.output_numbers == subject.output_numbers:
+            return facts.over(there).bound_anew()
+    return None
 
 
 def _may_grow(argument: Argument) -> bool:
-    is_index = argument.value.dtype.kind in "iu"
-    return argument.sparsity is None and not is_index and argument.domain in _ELEMENTWISE
+    if argument.value.dtype.kind in "iu":
+        return argument.domain == "indices" and not argument.fixed
+    return argument.sparsity is None and argument.domain in _ELEMENTWISE
 
 
-def _longer(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
+def _longer(value: NDArray[Any], sizes: Mapping[int, int], generator: np.random.Generator) -> NDArray[Any]:
     """The array with each axis repeated to its new size and permuted, every number between two of the old ones."""
-    shape = tuple(n + _LONGER if n > 1 else n for n in value.shape)
+    shape = tuple(sizes.get(n, n) for n in value.shape)
     one, other = (_spread(value, shape, generator) for _ in range(2))
-    if value.dtype.kind == "b":
+    if value.dtype.kind in "biu":
         return one
     return np.asarray(one + generator.random(shape) * (other - one), dtype=value.dtype)
 

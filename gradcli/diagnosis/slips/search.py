@@ -263,13 +263,17 @@ class SlipSearch:
     ) -> bool:
         """Whether a corrected gradient is wrong at further inputs: such as backward is meant for, or was right at.
 
-        Where the output does not depend on an input, as where all of it is clamped, that says nothing.
+        One that fails at sizes that backward takes as it is, is wrong. Where the output does not depend on an input, as
+        where all of it is clamped, that says nothing.
         """
-        rows = _corrected_rows(slip, edited, tried, facts)
+        rows, before = _corrected_rows(slip, edited, tried, facts), self._before(facts, tried)
         return any(
             facts.is_felt(place)
             and _judged(facts, place, rows, _SPOILT) is False
-            and ((is_meant and _fit(facts, place, rows)) or _judged(facts, place, self._before(facts, tried)) is True)
+            and (
+                (is_meant and (_fit(facts, place, rows) or _fit(facts, place, before)))
+                or _judged(facts, place, before) is True
+            )
             for place in slip.fixes
         )
 
