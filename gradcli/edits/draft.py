@@ -1,5 +1,6 @@
 """An edited version of the user's file: the definitions of its functions, and the code that they compile to."""
 
+import ast
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -70,6 +71,17 @@ class Draft:
     def has(self, role: str) -> bool:
         """Whether there is such a part."""
         return any(part.role == role for part in self.parts)
+
+    def is_of_another(self, role: str) -> bool:
+        """Whether a part is a method of another class than backward, one with a backward of its own.
+
+        That class runs it too: what is wrong for this backward may be right for that one.
+        """
+        owner = self.tree.parent(self.part(role).node)
+        if not isinstance(owner, ast.ClassDef) or owner is self.tree.parent(self.backward.node):
+            return False
+        name = getattr(self.backward.node, "name", None)
+        return any(isinstance(each, ast.FunctionDef) and each.name == name for each in owner.body)
 
     def holds(self, file: str, line: int) -> bool:
         """Whether a line of a file lies in one of the parts."""

@@ -151,3 +151,19 @@ def is_right_with(suspect: Suspect, draft: Draft, changes: Sequence[Change], els
     except UserCodeError:  # the changed code fails
         return False
     return True
+
+
+def fit(facts: Facts, place: int, rows: Sequence[Sequence[Gradient]]) -> bool:
+    """Whether the gradients of an active input have its shape, or one that is summed down to it.
+
+    Where they have not, backward is not written for the sizes of these inputs.
+    """
+    position, shape = facts.subject.active[place], facts.subject.domain.blocks[place].shape
+    found = [row[position] if position < len(row) else None for row in rows]
+    return all(g is not None and summed_down(g, shape).shape == shape for g in found)
+
+
+def are_finite(rows: Sequence[Sequence[Gradient]], position: int) -> bool:
+    """Whether the gradients that rows have for one argument are finite numbers, as far as there are any."""
+    found = [row[position] for row in rows if position < len(row)]
+    return all(g is None or (g.dtype.kind in "biufc" and bool(np.isfinite(g).all())) for g in found)

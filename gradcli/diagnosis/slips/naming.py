@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli.diagnosis.entries import tells_of_the_right, wrong_mask
 from gradcli.diagnosis.facts import Facts
-from gradcli.diagnosis.slips.agreed_names import is_agreed
+from gradcli.diagnosis.slips.agreed_names import is_agreed, uses_of
 from gradcli.diagnosis.slips.search import SlipSearch
 from gradcli.diagnosis.slips.shortened import shortened
 from gradcli.diagnosis.slips.slip import Role, Slip
@@ -64,7 +64,7 @@ def _found(facts: Facts, place: int, mismatch: Mismatch | None) -> tuple[SlipSea
     """The search, and the slip that it found in backward, or in what forward saves for it: a short one, if any is.
 
     Where forward and backward have one name for what is saved, they agree on what it is, and backward uses it wrongly:
-    another value in its place is found last.
+    another value in its place is found last, and at the one use of it in backward that this corrects, if there is one.
     """
     search, slip = _found_in("backward", facts, place, mismatch, short=True)
     saving = [role for role in _SAVING if search.saves_in(role)]
@@ -75,7 +75,11 @@ def _found(facts: Facts, place: int, mismatch: Mismatch | None) -> tuple[SlipSea
         search, slip = _found_in(role, facts, place, mismatch, short=short)
         if slip is not None and search.draft is not None and role != "backward" and is_agreed(slip, search.draft):
             unlikely, slip = unlikely or (search, slip), None
-    return unlikely if slip is None and unlikely is not None else (search, slip)
+    if slip is not None or unlikely is None:
+        return search, slip
+    own, _ = _found_in("backward", facts, place, mismatch, short=False)
+    uses = () if own.draft is None or is_cut() else uses_of(unlikely[1], own.draft, place)
+    return next(((own, use) for use in uses if own.proves(use)), unlikely)
 
 
 def _found_in(

@@ -15,7 +15,7 @@ from typing import Any, final
 import numpy as np
 
 from gradcli.diagnosis.facts import ROUNDING, Facts
-from gradcli.diagnosis.slips.bench import Bench, summed_down
+from gradcli.diagnosis.slips.bench import Bench, are_finite, fit, summed_down
 from gradcli.diagnosis.slips.conditions import Conditions
 from gradcli.diagnosis.slips.elsewhere import (
     at_other_numbers,
@@ -67,7 +67,7 @@ class SlipSearch:
         self._framework: Any = getattr(facts.subject, "framework", None)
         self._draft = None if self._framework is None else draft_for(facts.subject.info)
         if self._draft is not None and role != "backward":
-            self._draft = replace(self._draft, role=role) if self._draft.has(role) else None
+            self._draft = replace(self._draft, role=role) if self.saves_in(role) else None
         self._proven: dict[int, Slip | None] = {}
         self._refuted: set[int] = set()
         self._others: list[Facts] | None = None
@@ -83,9 +83,11 @@ class SlipSearch:
         return self._draft
 
     def saves_in(self, role: str) -> bool:
-        """Whether a function in the file of backward computes values that it only saves for backward."""
+        """Whether a function in the file of backward computes values that it only saves for this backward."""
         draft = self._draft
-        return draft is not None and draft.has(role) and bool(saved_alone(draft.part(role).node))
+        if draft is None or not draft.has(role) or draft.is_of_another(role):
+            return False
+        return bool(saved_alone(draft.part(role).node))
 
     @property
     def cotangents(self) -> set[str]:
@@ -111,6 +113,14 @@ class SlipSearch:
                 with watchdog.during("naming", optional=True, searching=True, share=self._seconds):
                     self._search(self._draft, place, 1 if short else None)
         return self._proven.get(place) if short else self._proven.setdefault(place, None)
+
+    def proves(self, slip: Slip) -> bool:
+        """Whether a slip found otherwise is the mistake: it corrects what it fixes, and what is right stays so."""
+        if self._draft is None or self._tried is None:
+            return False
+        right = frozenset(range(len(self._facts.subject.active))) - self._tried.trial.wrong
+        with np.errstate(all="ignore"):
+            return self._holds(replace(slip, fixes=slip.fixes | right), self._draft, self._tried)
 
     def _search(self, draft: Draft, place: int, stages: int | None) -> None:
         tried = self._tried = self._tried or self._prepared(draft)
@@ -235,10 +245,10 @@ class SlipSearch:
         """Whether a corrected gradient is wrong or not finite where the present one and forward's slopes are finite."""
         rows, before = _corrected_rows(slip, edited, tried, facts), self._before(facts, tried)
         for place in slip.fixes:
-            if not _are_finite(before, facts.subject.active[place]):
+            if not are_finite(before, facts.subject.active[place]):
                 continue
             known = all(np.isfinite(s.values).all() and np.isfinite(s.bounds).all() for s in facts.slopes(place))
-            if known and not _are_finite(rows, facts.subject.active[place]):
+            if known and not are_finite(rows, facts.subject.active[place]):
                 return True
             if known and facts.is_felt(place) and _judged(facts, place, rows, _SPOILT) is False:
                 return True
@@ -271,7 +281,7 @@ class SlipSearch:
             facts.is_felt(place)
             and _judged(facts, place, rows, _SPOILT) is False
             and (
-                (is_meant and (_fit(facts, place, rows) or _fit(facts, place, before)))
+                (is_meant and (fit(facts, place, rows) or fit(facts, place, before)))
                 or _judged(facts, place, before) is True
             )
             for place in slip.fixes
@@ -334,26 +344,10 @@ def _corrected_rows(slip: Slip, edited: _Codes | None, tried: _Prepared, facts: 
         return [facts.returned_for(cotangent) for cotangent in facts.cotangents]
 
 
-def _fit(facts: Facts, place: int, rows: Sequence[Sequence[Gradient]]) -> bool:
-    """Whether the gradients of an active input have its shape, or one that is summed down to it.
-
-    Where they have not, backward is not written for the sizes of these inputs.
-    """
-    position, shape = facts.subject.active[place], facts.subject.domain.blocks[place].shape
-    found = [row[position] if position < len(row) else None for row in rows]
-    return all(g is not None and summed_down(g, shape).shape == shape for g in found)
-
-
 def _shapes(rows: Sequence[Sequence[Gradient]], position: int) -> set[tuple[int, ...]]:
     """The shapes of the gradients that rows have for one argument."""
     found = [row[position] for row in rows if position < len(row)]
     return {np.shape(g) for g in found if g is not None}
-
-
-def _are_finite(rows: Sequence[Sequence[Gradient]], position: int) -> bool:
-    """Whether the gradients that rows have for one argument are finite numbers, as far as there are any."""
-    found = [row[position] for row in rows if position < len(row)]
-    return all(g is None or (g.dtype.kind in "biufc" and bool(np.isfinite(g).all())) for g in found)
 
 
 def _untracked(row: Sequence[Gradient], facts: Facts) -> tuple[bool, ...]:

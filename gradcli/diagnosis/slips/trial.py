@@ -195,7 +195,8 @@ class Trial:
     def _further(self, number: int) -> Iterator[Slip]:
         """A transposition, a sum, a shift, a function or a known factor applied to an expression that is a tensor.
 
-        Factors are tried here where the gradients do not depend on the value linearly, or a loop computes it again.
+        Factors, and terms that are tensors of its shape, are tried here where the gradients do not depend on the value
+        linearly, or a loop computes it again.
         """
         node = self._places[number]
         value = self._benches[0].seen.get(number, [(None, {})])[0][0]
@@ -206,6 +207,9 @@ class Trial:
                 found += solved(node, self._idiom)
             if not is_scaled_above(self._draft, node):
                 found += scaled(node, simple_factors(self._scope(number)))
+            if self._influences.get(number) is None:
+                alike = (a for a in self._scope(number).tensors if a.shape == tuple(value.shape))
+                found += shifted(node, [(a.length, a.node) for a in alike])
             yield from self._tried(number, found)
 
     def _tried(self, number: int, candidates: Sequence[Candidate]) -> Iterator[Slip]:
