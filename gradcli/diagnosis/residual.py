@@ -40,6 +40,20 @@ class _Slices:
         """How many outputs, and entries, a slice has."""
         return int(self.lacking.shape[1])
 
+    def claims(self, terms: Sequence[tuple[FloatArray, FloatArray]]) -> bool:
+        """Whether all that is claimed off the diagonal are these terms, each with some factor: none of them lacks.
+
+        A term is given by its weights of grad_output and by what multiplies the sum, a row for each slice.
+        """
+        off = ~np.eye(self.width, dtype=bool)
+        shares = np.stack([(q[:, :, None] * p[:, None, :])[:, off] for q, p in terms], axis=2)
+        claimed = self.claimed[:, off]
+        with np.errstate(all="ignore"):
+            factors = np.linalg.pinv(shares) @ claimed[:, :, None]
+        left = np.linalg.norm(claimed - (shares @ factors)[:, :, 0], axis=1)
+        sizes = np.linalg.norm(shares * factors.transpose(0, 2, 1), axis=1)
+        return bool((left <= _SPAN * np.linalg.norm(claimed, axis=1)).all() and (sizes > self.error[:, None]).all())
+
     def ranks(self, matrices: FloatArray) -> NDArray[np.intp]:
         """The rank of each slice, beyond what may be error."""
         values = np.linalg.svd(matrices, compute_uv=False)
@@ -124,7 +138,11 @@ def _low_rank(suspect: Suspect, output: int, slices: _Slices) -> str | None:
     axes = None if len(slices.axes) == len(suspect.shape) else slices.axes
     label = "grad_output" if len(suspect.facts.subject.codomain.blocks) == 1 else f"grad_output[{output}]"
     summed = _Sum(of=label, axes=axes)
-    return _one_term(inner, outer, summed) if rank == 1 else _two_terms(slices, inner, outer, summed)
+    if rank == 2:
+        return _two_terms(slices, inner, outer, summed)
+    own = (left[:, :, 0], right[:, 0, :])
+    is_there = any(slices.claims([own, *more]) for more in ([], *([(each, each)] for _, each in candidates)))
+    return _one_term(inner, outer, summed, is_there=is_there)
 
 
 _Candidate = tuple[str, FloatArray]
@@ -138,11 +156,13 @@ class _Sum:
     axes: tuple[int, ...] | None
 
 
-def _one_term(inner: Sequence[_Candidate], outer: Sequence[_Candidate], summed: _Sum) -> str:
+def _one_term(inner: Sequence[_Candidate], outer: Sequence[_Candidate], summed: _Sum, *, is_there: bool) -> str:
     term = _product("c" if outer else "a", outer[0][0] if outer else "", inner[0][0] if inner else "b", summed)
     unknown = " and ".join(letter for letter, known in (("a", outer), ("b", inner)) if not known)
     where = f"where c is {_constant(summed)}" if outer else ""
     where += f"{', ' if outer and unknown else ''}{f'with some weights {unknown}' if unknown else ''}"
+    if is_there:
+        return f"the returned gradient has the term {term} with a wrong factor, {where}; with the right one it is right"
     return f"the returned gradient lacks the term {term}, {where}; with the term added, it is right"
 
 
@@ -170,6 +190,11 @@ def _two_terms(slices: _Slices, inner: Sequence[_Candidate], outer: Sequence[_Ca
             if (np.linalg.norm(rebuilt - slices.lacking, axis=(1, 2)) <= slices.error).all():
                 terms = f"{_product('c', p, a, summed)} and {_product('d', q, b, summed)}"
                 where = f"where c and d are {_constant(summed)}"
+                if slices.claims([(as_, ps), (bs, qs)]):
+                    return (
+                        f"the returned gradient has the terms {terms} with wrong factors, {where}; with the right ones "
+                        "it is right"
+                    )
                 return f"the returned gradient lacks the terms {terms}, {where}; with both added, it is right"
     return None
 

@@ -51,6 +51,9 @@ DROPPED = {
     "mean": (norm(-1, first=0, second=1), ((3, 5),), "c·sum(grad_output, axis 1), where c is constant along"),
     "variance": (norm(-1, first=1, second=0), ((3, 5),), "c·output·sum(grad_output·output, axis 1)"),
     "both": (norm(-1, first=0, second=0), ((3, 5),), "lacks the terms c·sum(grad_output, axis 1) and d·"),
+    "mean, too small": (norm(-1, first=0.5, second=1), ((3, 5),), "has the term c·sum(grad_output, axis 1) with"),
+    "variance, too large": (norm(-1, first=1, second=2), ((3, 5),), "has the term c·output·sum("),
+    "both, too small": (norm(-1, first=0.5, second=0.5), ((3, 5),), "has the terms c·sum(grad_output, axis 1) and d·"),
     "batch": (norm(0, first=0, second=1), ((5, 3),), "constant along axis 0"),
     "channels": (norm((0, 2), first=0, second=1), ((3, 2, 3),), "constant along axes 0, 2"),
     "affine mean": (
