@@ -12,11 +12,14 @@ from gradcli.diagnosis.code.sized_factor import of_sizes
 from gradcli.diagnosis.entries import indices_of
 from gradcli.diagnosis.factor import constant_factor, nearly_constant_factor, number_of, times
 from gradcli.diagnosis.facts import REAL_ROWS
+from gradcli.diagnosis.slips.elsewhere import far_away
 from gradcli.diagnosis.suspect import Named, Suspect, each, name_of
 from gradcli.diagnosis.table import SIGNIFICANCE, Gradient
 from gradcli.findings import FindingKind
 from gradcli.numerics.wording import of_largest
 
+_REARRANGED = 3
+"""At so many inputs with permuted entries a gradient of zeros is looked at again."""
 LEAST_ROLLED = 3
 """Along an axis with fewer entries, a roll cannot be distinguished from an exchange."""
 _LOWER = (("bfloat16", 8, 2.0**-6), ("float16", 11, 2.0**-9), ("float32", 24, 1e-4))
@@ -37,6 +40,8 @@ def missing(suspect: Suspect) -> Named | None:
     if not _is_zero(suspect.gradients):
         return None
     facts, name = suspect.facts, suspect.name
+    if any(g is not None for g in suspect.gradients) and _is_felt_elsewhere(suspect):
+        return None
     what = "None" if all(g is None for g in suspect.gradients) else "zeros"
     for position, argument in enumerate(facts.subject.arguments):
         if position != facts.subject.active[suspect.block] and _belongs(suspect, suspect.block, position):
@@ -54,6 +59,13 @@ def missing(suspect: Suspect) -> Named | None:
         "is not zero",
         {},
     )
+
+
+def _is_felt_elsewhere(suspect: Suspect) -> bool:
+    """Whether backward returns more than zeros at other values, as where only entries beyond a bound get none."""
+    facts = suspect.facts
+    others = itertools.chain(map(facts.rearranged, range(_REARRANGED)), (there for there, _ in far_away(facts)))
+    return any(there is not None and not _is_zero(there.of(facts.subject.active[suspect.block])) for there in others)
 
 
 def non_finite(suspect: Suspect) -> Named | None:

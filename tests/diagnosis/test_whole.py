@@ -9,6 +9,7 @@ import gradcli
 from gradcli.diagnosis.whole import SURROGATE_ADVICE, surrogate
 from gradcli.engine.autograd import Function
 from gradcli.findings import FindingKind
+from tests.programs.planted import found, function, ns
 
 
 def suspect(numeric, bound, claimed):
@@ -57,3 +58,20 @@ def test_a_factor_of_a_forward_that_returns_its_input_may_be_meant(share):
 def test_a_factor_of_another_forward_is_a_mistake(share):
     (case,) = gradcli.check(layer(share, 2), {"x": {"shape": [3, 4]}}, order=1, shrink=False).cases
     assert SURROGATE_ADVICE not in case.findings[0].message
+
+
+LEAKS = {
+    "right": (lambda g, x, y: g * ns.where(x < 1, 1.0, 0.5), None),
+    "zero beyond the bound": (lambda g, x, y: g * ns.where(x < 1, 1.0, 0.0), False),
+    "zero everywhere": (lambda g, x, y: g * ns.where(x < 1, 0.0, 0.0), True),
+}
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_zeros_at_these_values_alone_are_no_missing_gradient(name):
+    backward, is_missing = LEAKS[name]
+    made = function(lambda x: ns.where(x < 1, x, (x + 1) / 2), backward)
+    findings = found(made, np.array([1.5, 2.25, 3.0]))
+    assert (is_missing is None) == (not findings)
+    for finding in findings:
+        assert (finding.kind is FindingKind.MISSING_GRADIENT) == is_missing, finding.message
