@@ -169,6 +169,7 @@ def _unusual(drawn: Sequence[Argument], tried: Sequence[Argument], wrong: Wrong)
     """The entry of another input in the same place, if its value is out of the ordinary, and that of the wrong is not.
 
     A gradient may depend on the difference of two inputs, as that of a loss does, of which one has an ordinary value.
+    An entry that has the value drawn for it is no cause: an unusual one of its input is named then, if there is one.
     """
     own = next((a for a in drawn if a.name == wrong.input and a.is_tensor), None)
     if own is None or wrong.entry is None or wrong.value is None or not _is_ordinary(own, wrong.value):
@@ -185,7 +186,22 @@ def _unusual(drawn: Sequence[Argument], tried: Sequence[Argument], wrong: Wrong)
             return replace(
                 wrong, input=before.name, entry=wrong.entry.replace(wrong.input, before.name, 1), value=value
             )
-    return wrong
+    after = next(a for a in tried if a.name == wrong.input)
+    return _unusual_in(own, after, wrong, index) if np.isclose(own.value[index], after.value[index]) else wrong
+
+
+def _unusual_in(drawn: Argument, tried: Argument, wrong: Wrong, index: tuple[int, ...]) -> Wrong:
+    """The largest unusual entry of an input, among those that share most indices with the wrong one."""
+    unusual = [place for place in np.ndindex(tried.shape) if not _is_ordinary(drawn, tried.value[place].item())]
+
+    def nearness(place: tuple[int, ...]) -> tuple[int, float]:
+        return sum(a == b for a, b in zip(place, index, strict=True)), abs(tried.value[place])
+
+    best = max(unusual, key=nearness, default=None)
+    if best is None:
+        return replace(wrong, entry=None, value=None)
+    entry = f"{drawn.name}[{', '.join(map(str, best))}]" if best else drawn.name
+    return replace(wrong, entry=entry, value=tried.value[best].item())
 
 
 def _is_ordinary(drawn: Argument, value: complex) -> bool:

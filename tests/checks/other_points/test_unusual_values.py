@@ -33,6 +33,42 @@ def test_the_entry_that_is_named(entry: str, pred: float, target: float, named: 
     assert found.entry == named
 
 
+def test_an_entry_that_was_drawn_is_no_cause() -> None:
+    drawn = replace(PRED, value=np.array([[0.5, -1.5], [0.7, 1.0]]))
+    for value, named in (([[0.5, -900.0], [0.7, 800.0]], "pred[1, 1]"), ([[0.5, -1.5], [0.7, 1.1]], None)):
+        tried = [replace(drawn, value=np.array(value)), TARGET]
+        found = _unusual([drawn, TARGET], tried, Wrong(input="pred", entry="pred[1, 0]", value=0.7))
+        assert found.entry == named
+
+
+def rows(unit: float) -> type[autograd.Function]:
+    """A softmax of rows, its gradient wrong by a factor where an entry has a probability of exactly 1."""
+
+    class Rows(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            grown = (x - x.max(1, keepdim=True)[0]).exp()
+            ctx.save_for_backward(shares := grown / grown.sum(1, keepdim=True))
+            return shares * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            (shares,) = ctx.saved_tensors
+            off = (shares.max(1, keepdim=True)[0] == 1).to(g.dtype) * unit
+            return shares * (g - (g * shares).sum(1, keepdim=True)) + off
+
+    return Rows
+
+
+@pytest.mark.parametrize("unit", [0.0, 1.0])
+def test_the_value_that_saturates_a_row_is_named(unit: float) -> None:
+    case = gradcli.check(rows(unit), {"x": {"shape": [3, 4]}}, order=1, samples=1, shrink=False).cases[0]
+    assert (case.verdict is Verdict.FAILED) == bool(unit)
+    for finding in case.findings:
+        value = re.search(r"= (\S+), a value that gradcli tried", finding.message)
+        assert value is None or abs(float(value[1])) > 10
+
+
 def clipped(limit: float) -> type[autograd.Function]:
     class LogCosh(autograd.Function):
         @staticmethod
