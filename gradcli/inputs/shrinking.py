@@ -30,10 +30,10 @@ def shrink(
 ) -> Arguments:
     """Smaller and simpler arguments for which the failure stays.
 
-    Axes of equal size shrink together, or with those of which it divides the size, as 4·H and N·D. Those of one tensor
-    are then cut one by one; those of several belong together, as rows and their labels do. Then values become 0, 1, -1,
-    2, 0.5 or short decimals, within each input's domain. Whether a tensor requires a gradient, dtypes and constants are
-    kept. The result depends on the arguments alone, as long as the budget lasts.
+    Axes of equal size shrink together, or with those of which it divides the size, as 4·H and N·D, and then one by one,
+    except that rows and their labels stay equally many. Then values become 0, 1, -1, 2, 0.5 or short decimals, within
+    each input's domain. Whether a tensor requires a gradient, dtypes and constants are kept. The result depends on the
+    arguments alone, as long as the budget lasts.
 
     Args:
         arguments: for which `still_fails` is true.
@@ -102,9 +102,13 @@ class _Shrinking:
             for target in _targets(size) if any(other > size and other % size == 0 for other in sizes) else ():
                 yield tuple(_cut_with_multiples(argument, size, target) for argument in self.current)
         for axes in self._axes.values():
-            owners = {index for index, _ in axes}
-            groups = [axes] if len(owners) > 1 else [axes, *([each] for each in axes)]
+            groups = [axes] if self._belong_together(axes) else [axes, *([each] for each in axes)]
             yield from (cut for group in groups for cut in self._with_axes_cut(group))
+
+    def _belong_together(self, axes: _Axes) -> bool:
+        """Whether axes are those of several tensors, one of labels, indices or a mask for the entries of the others."""
+        owners = {index for index, _ in axes}
+        return len(owners) > 1 and any(self.current[index].value.dtype.kind in "biu" for index in owners)
 
     def _with_axes_cut(self, axes: _Axes) -> Iterator[Arguments]:
         """The arguments with some axes cut, if these still have one size."""
