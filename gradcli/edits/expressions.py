@@ -88,7 +88,7 @@ def _swapped(node: ast.expr, scope: Scope, idiom: Idiom) -> Iterator[tuple[float
     if isinstance(node, ast.Constant):
         yield from _constants(node, idiom)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not | ast.Invert):
-        yield 0.7, node.operand
+        yield from _unsigned(node, idiom)
     elif isinstance(node, ast.BinOp):
         yield from _operations(node)
     elif isinstance(node, ast.Compare) and len(node.ops) == 1:
@@ -112,6 +112,13 @@ def _swapped(node: ast.expr, scope: Scope, idiom: Idiom) -> Iterator[tuple[float
     elif _is_number(node, float):  # the whole of `-1`, before its `1`
         own = 0.3 if isinstance(node, ast.Constant) else 0.2
         yield from ((own + atom.length, atom.node) for atom in scope.numbers)
+
+
+def _unsigned(node: ast.UnaryOp, idiom: Idiom) -> Iterator[tuple[float, ast.AST]]:
+    """What has a sign without it; a number with one as another number, such as `-1` as `0`."""
+    yield 0.7, node.operand
+    if isinstance(node.op, ast.USub) and _is_number(node.operand):
+        yield from _constants(ast.Constant(value=ast.literal_eval(node)), idiom)
 
 
 def _index_summed(node: ast.Subscript, idiom: Idiom) -> Iterator[ast.expr]:
@@ -195,7 +202,8 @@ def _calls(node: ast.Call) -> Iterator[tuple[float, ast.AST]]:
                 )
                 yield 1, ast.Call(func=func, args=node.args, keywords=node.keywords)
     if isinstance(node.func, ast.Attribute):
-        yield 1 + 0.1 * (len(node.args) + len(node.keywords)), node.func.value
+        turns = called in ("transpose", "swapaxes", "swapdims")
+        yield 0.6 if turns else 1 + 0.1 * (len(node.args) + len(node.keywords)), node.func.value
         if len(node.args) == 1:
             func = ast.Attribute(value=node.args[0], attr=node.func.attr, ctx=ast.Load())
             yield 0.9, ast.Call(func=func, args=[node.func.value], keywords=node.keywords)

@@ -164,7 +164,7 @@ class Trial:
         """An operator, a name, a number, a function or a sign replaced; operands exchanged."""
         if number in self._benches[0].seen:
             node = self._places[number]
-            candidates = swaps(node, self._scope(number), self._idiom)
+            candidates = [c for c in swaps(node, self._scope(number), self._idiom) if not self._has_two_signs(node, c)]
             value = self._benches[0].seen[number][0][0]
             is_tensor = self._framework.is_tensor(value)
             rank = len(value.shape) if is_tensor else 0
@@ -177,7 +177,7 @@ class Trial:
                 reordered(node),
                 with_signs(node),
                 with_opposite_signs(node),
-                inverted(node),
+                inverted(node) if is_tensor else (),
                 interleaved(node),
                 deconvolved(node),
                 () if saves else renamed(node, self._scope(number)),
@@ -185,6 +185,12 @@ class Trial:
                 as_elsewhere(node, self._draft.tree.parent(node), self._draft.edited.node) if saves else (),
             )
             yield from self._tried(number, (*candidates, *itertools.chain(*others)))
+
+    def _has_two_signs(self, node: ast.expr, candidate: Candidate) -> bool:
+        """Whether a number after a minus becomes 0 or a negative one: `-1` as a whole has these in its place."""
+        above, new = self._draft.tree.parent(node), candidate.changes[0].new
+        is_negated = isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.USub)
+        return is_negated and (isinstance(new, ast.UnaryOp) or (isinstance(new, ast.Constant) and not new.value))
 
     def _may_be_off_by_one(self, node: ast.expr) -> bool:
         """Whether an expression is a divisor or a sum, as a number of entries plus 1 is."""
