@@ -320,13 +320,11 @@ class Fitting:
         """Sizes for which backward runs too, where forward cuts an axis: that axis is a multiple of another."""
         unifier = self.unifier(solution.guess.skeleton)
         for state in (solution.state, unifier.start()):  # forward may have made equal what is none, and broadcast
-            starts = list(unifier.in_equal_parts(state))
-            if starts:
-                self.trials.budget.allow(PARTS_TRIES)
-            for start in starts:
-                outcome = unifier.solve(PARTS_STEPS, start, self._refusal)
-                if isinstance(outcome, Solution):
-                    return outcome
+            with self.trials.budget.aside(PARTS_TRIES):
+                for start in unifier.in_equal_parts(state):
+                    outcome = unifier.solve(PARTS_STEPS, start, self._refusal)
+                    if isinstance(outcome, Solution):
+                        return outcome
         return None
 
     def in_another_order(self, solution: Solution) -> Solution | None:

@@ -47,6 +47,16 @@ class Budget:
         """Begin a stage that may take `tries` from here."""
         self._stop = self.count + tries
 
+    @contextmanager
+    def aside(self, tries: int) -> Iterator[None]:
+        """A stage within another, whose own tries are kept for when it goes on."""
+        stop, before = self._stop, self.count
+        self.allow(tries)
+        try:
+            yield
+        finally:
+            self._stop = stop + self.count - before
+
     @property
     def is_slow(self) -> bool:
         """Whether forward is so slow that the first inputs found have to be taken."""
