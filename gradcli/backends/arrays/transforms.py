@@ -205,10 +205,10 @@ class TransformedSubject(ArraySubject):
     def roundoff_inside(self) -> float:
         """The unit roundoff of the coarsest numbers that forward and backward compute with, if they can be traced."""
         function, adjoint = self._caller.on(self.active, self.output_numbers, self.values()), self._transforms.adjoint
-        seeds = self._tensors(self.materialised([None] * len(self.output_numbers)))
-        given = self._tensors([self.arguments[i].value for i in self.active])
         try:
-            with self.running():
+            with self.running():  # outside of it, arrays of 64 bits become ones of 32
+                seeds = self._tensors(self.materialised([None] * len(self.output_numbers)))
+                given = self._tensors([self.arguments[i].value for i in self.active])
                 return self._transforms.roundoff_inside(lambda *tensors: adjoint(function, *tensors)[1](seeds), *given)
         except (Exception, SystemExit):  # what keeps it from being traced shows wherever it is called
             return super().roundoff_inside
