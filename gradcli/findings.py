@@ -2,6 +2,10 @@
 
 from enum import Enum
 
+SURROGATE_ADVICE = (
+    "if this is meant as a straight-through or surrogate gradient, declare it in a spec with `expect: surrogate`"
+)
+
 
 class FindingKind(Enum):
     """A kind of mistake; the value is its name, and each member explains itself."""

@@ -15,7 +15,7 @@ from gradcli.diagnosis.facts import REAL_ROWS
 from gradcli.diagnosis.slips.elsewhere import far_away
 from gradcli.diagnosis.suspect import Named, Suspect, each, name_of
 from gradcli.diagnosis.table import SIGNIFICANCE, Gradient
-from gradcli.findings import FindingKind
+from gradcli.findings import SURROGATE_ADVICE, FindingKind
 from gradcli.numerics.wording import of_largest
 
 _REARRANGED = 3
@@ -123,11 +123,6 @@ def _belongs(suspect: Suspect, place: int, position: int) -> bool:
 def _sums_down(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
     padded = (1,) * (len(large) - len(small)) + small
     return len(small) <= len(large) and all(a in (1, b) for a, b in zip(padded, large, strict=True))
-
-
-SURROGATE_ADVICE = (
-    "if this is meant as a straight-through or surrogate gradient, declare it in a spec with `expect: surrogate`"
-)
 
 
 def conjugate(suspect: Suspect) -> Named | None:

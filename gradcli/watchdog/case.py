@@ -11,7 +11,7 @@ from typing import final
 from gradcli.errors import OverrunError
 from gradcli.frozen import dataclass
 from gradcli.watchdog.alarm import Alarm, cleaning
-from gradcli.watchdog.clock import Clock
+from gradcli.watchdog.limit import Clock
 from gradcli.watchdog.omissions import RESIZED, Omissions
 from gradcli.watchdog.status import Status
 

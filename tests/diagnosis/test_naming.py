@@ -15,7 +15,7 @@ from gradcli.diagnosis.slips.trial import PROOFS
 from gradcli.results import judge
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
-from gradcli.watchdog import clock
+from gradcli.watchdog import limit
 from tests.pairs import FRAMEWORKS, each_pair
 from tests.programs.functions import Row, arguments
 from tests.programs.mistakes import MISTAKES
@@ -207,7 +207,7 @@ def test_a_search_that_calls_nothing_ends_when_its_time_is_over(backend, monkeyp
         return affine.fitting(*given)
 
     monkeypatch.setattr(library, "fitting", fitting)
-    monkeypatch.setattr(clock, "monotonic", lambda: sum(late))
+    monkeypatch.setattr(limit, "monotonic", lambda: sum(late))
     with backend.session():
         findings = name_findings(evidence, subject)
     assert [finding.kind.value for finding in findings] == ["wrong-gradient"]

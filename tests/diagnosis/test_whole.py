@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.diagnosis.whole import SURROGATE_ADVICE, surrogate
+from gradcli.diagnosis.whole import surrogate
 from gradcli.engine.autograd import Function
-from gradcli.findings import FindingKind
+from gradcli.findings import SURROGATE_ADVICE, FindingKind
 from tests.programs.planted import found, function, ns
 
 

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from gradcli.cases import CheckSpec, Expectation
-from gradcli.diagnosis.whole import SURROGATE_ADVICE
 from gradcli.errors import NothingToCheckError, UsageError
-from gradcli.findings import FindingKind
+from gradcli.findings import SURROGATE_ADVICE, FindingKind
 from gradcli.reporters.plain import plain_case
 from gradcli.results import CheckResult, Evidence
 from gradcli.runner.outcome.expect import VALUE_FINDINGS, against_expectation

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gradcli.watchdog import clock as module
-from gradcli.watchdog.clock import Clock
+from gradcli.watchdog import limit as module
+from gradcli.watchdog.limit import Clock
 
 BUSY = 3
 """Programs that want the same processor."""

@@ -4,7 +4,6 @@ import time
 
 import pytest
 
-from gradcli.watchdog import clock
 from gradcli.watchdog import limit as module
 from gradcli.watchdog.limit import DELAY, TimeLimit
 
@@ -14,8 +13,8 @@ def clocks(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     """Processor time, the clock, and how long this thread has waited for a processor, set by hand."""
     now = {"worked": 5.0, "clock": 100.0, "waited": 30.0}
     monkeypatch.setattr(module, "process_time", lambda: now["worked"])
-    monkeypatch.setattr(clock, "monotonic", lambda: now["clock"])
-    monkeypatch.setattr(clock, "_waited", lambda: now["waited"])
+    monkeypatch.setattr(module, "monotonic", lambda: now["clock"])
+    monkeypatch.setattr(module, "_waited", lambda: now["waited"])
     return now
 
 

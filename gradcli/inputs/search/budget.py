@@ -7,7 +7,7 @@ from typing import final
 
 from gradcli.errors import InputsNotFoundError
 from gradcli.watchdog.case import SLOW_SECONDS
-from gradcli.watchdog.clock import Clock
+from gradcli.watchdog.limit import Clock
 
 SEARCH_TRIES = 5_000
 GUARANTEED_TRIES = 100

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from gradcli.cases import Expectation
-from gradcli.diagnosis.whole import SURROGATE_ADVICE
-from gradcli.findings import FindingKind
+from gradcli.findings import SURROGATE_ADVICE, FindingKind
 from gradcli.results import CheckResult
 from gradcli.verdict import Verdict
 

@@ -21,7 +21,7 @@ def test_the_search_is_quick():
 def slow_clock(monkeypatch):
     """A machine so busy that an hour passes between any two looks at the clock."""
     hours = itertools.count()
-    monkeypatch.setattr("gradcli.watchdog.clock.monotonic", lambda: 3600.0 * next(hours))
+    monkeypatch.setattr("gradcli.watchdog.limit.monotonic", lambda: 3600.0 * next(hours))
 
 
 @pytest.mark.parametrize("name", ["linear", "layer_norm", "cross_entropy", "bilinear"])
