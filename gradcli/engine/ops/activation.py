@@ -226,7 +226,12 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     Args:
         input: x.
         approximate: "none" or "tanh": 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+
+    Raises:
+        RuntimeError: there is no such approximation.
     """
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
     if approximate == "tanh":
         inner = (input + input**3 * 0.044715) * math.sqrt(2 / math.pi)
         return input * 0.5 * (inner.tanh() + 1)

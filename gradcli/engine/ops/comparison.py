@@ -148,7 +148,13 @@ def isfinite(input: Tensor) -> Tensor:
 
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """Return |input - other| <= atol + rtol |other|, elementwise; NaN equals NaN with `equal_nan`."""
+    """Return |input - other| <= atol + rtol |other|, elementwise; NaN equals NaN with `equal_nan`.
+
+    Raises:
+        RuntimeError: the tensors have different element types.
+    """
+    if input._data.dtype != other._data.dtype:
+        raise RuntimeError(f"{input.dtype.letter} did not match {other.dtype.letter}")
     return from_array(np.isclose(input._data, other._data, rtol=rtol, atol=atol, equal_nan=equal_nan))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import in_place, writeable
-from gradcli.engine.ops.operands import axis, operand, require_one_dtype, require_places
+from gradcli.engine.ops.operands import axis, check_broadcast, operand, require_one_dtype, require_places, require_rows
 from gradcli.engine.ops.parts import selected, slice_axis
 from gradcli.engine.ops.shape import alias, unsqueeze
 from gradcli.engine.recording import record, tracked
@@ -352,8 +352,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """Return a copy with alpha * source added to the slices of an axis at an index vector; see `index_select`."""
     require_one_dtype("index_add", input, source)
-    scaled = source if alpha == 1 else source * alpha
-    return index_put(input, _line(input, dim, index), scaled, True, IndexAddBackward0)
+    require_rows(input, axis(dim, input._data.ndim), index, source)
+    return index_put(input, _line(input, dim, index), source if alpha == 1 else source * alpha, True, IndexAddBackward0)
 
 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
@@ -387,6 +387,7 @@ def _unravelled(index: Tensor, shape: tuple[int, ...]) -> Key:
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """Return a vector of the elements where the mask is True; input and mask are broadcast."""
+    check_broadcast(mask._data.shape, input._data.shape)
     shape = np.broadcast_shapes(input._data.shape, mask._data.shape)
     whole = input if input._data.shape == shape else input.expand(shape)
     return read_at(whole, (mask.expand(shape),), MaskedSelectBackward0)

@@ -227,3 +227,18 @@ def applied(name: str, function: Callable[..., Any], *values: Any) -> Any:
     except TypeError:
         kind = BY_NUMPY[np.asarray(values[0]).dtype].letter
         raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'") from None
+
+
+def require_rows(input: Tensor, place: int, index: Tensor, source: Tensor) -> None:
+    """Raise RuntimeError unless `source` has a slice of input's shape for each number of the index."""
+    own, given = list(input._data.shape), list(source._data.shape)
+    if own[:place] + own[place + 1 :] != given[:place] + given[place + 1 :]:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{own} source.shape = {given}"
+        )
+    if given and given[place] != index._data.size:
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({index._data.size}) should be equal to source.size(dim): "
+            f"({given[place]}), for dim: {place}"
+        )

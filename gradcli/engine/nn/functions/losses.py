@@ -179,7 +179,7 @@ def nll_loss(
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if target._data.dtype.kind not in "iu":
-        raise RuntimeError(f"expected scalar type Long but found {target.dtype.letter}")
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.letter}")
     require_one_dtype("nll_loss", input, weight)
     dim = 0 if input._data.ndim == 1 else 1
     if dim and input._data.shape[0] != target._data.shape[0]:
@@ -225,7 +225,7 @@ def cross_entropy(
     """
     dim = 0 if input._data.ndim == 1 else 1
     logs = log_softmax(input, dim)
-    if target._data.dtype.kind == "f":
+    if target._data.dtype.kind == "f" and target._data.shape == input._data.shape:
         count = input._data.shape[dim]
         spread = target * (1 - label_smoothing) + label_smoothing / count
         weighted = logs if weight is None else logs * weight.reshape(-1, *(1 for _ in logs._data.shape[dim + 1 :]))
@@ -289,7 +289,12 @@ def binary_cross_entropy_with_logits(
         weight: a factor for each element.
         reduction: "mean", "sum" or "none".
         pos_weight: a factor of the term with `target`.
+
+    Raises:
+        ValueError: input and target have different shapes.
     """
+    if input._data.shape != target._data.shape:
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     x, y = input.detach(), target.detach()
     terms = logsigmoid(x)
     if pos_weight is not None:
