@@ -169,7 +169,7 @@ def _unusual(drawn: Sequence[Argument], tried: Sequence[Argument], wrong: Wrong)
     """The entry of another input in the same place, if its value is out of the ordinary, and that of the wrong is not.
 
     A gradient may depend on the difference of two inputs, as that of a loss does, of which one has an ordinary value.
-    An entry that has the value drawn for it is no cause: an unusual one of its input is named then, if there is one.
+    If the wrong entry still has the value that was drawn for it, an unusual entry of the same input is named instead.
     """
     own = next((a for a in drawn if a.name == wrong.input and a.is_tensor), None)
     if own is None or wrong.entry is None or wrong.value is None or not _is_ordinary(own, wrong.value):

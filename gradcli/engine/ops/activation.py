@@ -228,7 +228,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
         approximate: "none" or "tanh": 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
 
     Raises:
-        RuntimeError: there is no such approximation.
+        RuntimeError: `approximate` is neither "none" nor "tanh".
     """
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")

@@ -63,7 +63,7 @@ def infer(
         seed: of the random values tried.
         fixed: inputs that the user gave for some of the parameters; they are kept as they are.
         budget_tries: calls of forward after which the search ends where none of them found inputs.
-        limit_seconds: wall time in seconds after which it ends although tries are left, which is said.
+        limit_seconds: seconds, without waits for a processor, after which it ends although tries are left, with a note.
         attempt_backward: as `attempt`, with gradients; breaks ties between inputs that forward accepts equally.
 
     Returns:
