@@ -68,6 +68,13 @@ DOMAINS: Mapping[str, Domain] = {
             parameters=("low", "high"),
             integral=True,
         ),
+        Domain(
+            name="pointers",
+            sentence="Whole numbers that do not decrease, from 0 up to high (default: how many there are), as the row "
+            "pointers of a CSR matrix.",
+            parameters=("high",),
+            integral=True,
+        ),
         Domain(name="simplex", sentence="Positive numbers that sum to 1 along the last axis, as probabilities do."),
         Domain(name="one-hot", sentence="A single 1 along the last axis, else 0."),
         Domain(name="signs", sentence="-1 and 1, both present, as the labels of two classes."),

@@ -119,6 +119,17 @@ def _indices(generator: np.random.Generator, shape: Shape, parameters: Parameter
     return generator.integers(low, high, shape, dtype=np.int64)
 
 
+def _pointers(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
+    if not shape or shape[-1] < 2:
+        raise UsageError(f"domain pointers needs a last axis of at least two numbers, got shape {list(shape)}")
+    high = _integer(parameters, "high", shape[-1])
+    if high < 0:
+        raise UsageError(f"domain pointers needs high of at least 0, got {high}")
+    drawn = np.sort(generator.integers(0, high, shape, dtype=np.int64, endpoint=True))
+    drawn[..., 0], drawn[..., -1] = 0, high
+    return drawn
+
+
 def _simplex(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
     if not shape or shape[-1] == 0:
         raise UsageError(f"domain simplex needs a last axis of at least one class, got shape {list(shape)}")
@@ -195,6 +206,7 @@ DRAWING: Mapping[str, Callable[[np.random.Generator, Shape, Parameters], NDArray
     "diagonally-dominant": _diagonally_dominant,
     "orthogonal": _orthogonal,
     "indices": _indices,
+    "pointers": _pointers,
     "simplex": _simplex,
     "one-hot": _one_hot,
     "signs": _signs,

@@ -216,11 +216,12 @@ def _belongs(array: NDArray[Any], domain: str | None) -> bool:
     name = _domain_name(domain)
     if name is None or array.size == 0:
         return True
-    low, high = (-0.5, np.inf) if name == "indices" else interval_of(str(domain))
+    low, high = (-0.5, np.inf) if name in ("indices", "pointers") else interval_of(str(domain))
     return bool(
         (array.real > low).all()
         and (array.real < high).all()
         and (name != "distinct" or np.unique(array).size == array.size)
+        and (name != "pointers" or bool((np.diff(array) >= 0).all()))
         and (name != "simplex" or _are_probabilities(array))
         and (name != "binary" or np.isin(array, (0, 1)).all())
         and (name != "signs" or np.isin(array, (-1, 1)).all())

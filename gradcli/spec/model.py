@@ -131,6 +131,7 @@ DOMAIN_FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "diagonally-dominant": ("", ()),
     "orthogonal": ("", ()),
     "indices": (r"(\(\s*-?\d+\s*,\s*-?\d+\s*\))?", ("low", "high")),
+    "pointers": (r"(\(\s*\d+\s*\))?", ("high",)),
     "simplex": ("", ()),
     "one-hot": ("", ()),
     "signs": ("", ()),

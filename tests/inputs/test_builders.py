@@ -130,6 +130,11 @@ def test_one_hot_and_boolean():
         assert not mask.all()
     assert set(drawn("y=6,domain=binary").tolist()) == {0.0, 1.0}
     assert set(drawn("y=6,domain=binary,dtype=int64").tolist()) == {0, 1}
+    pointers = drawn("p=5,domain=pointers,high=7")
+    assert pointers.dtype == np.int64
+    assert (pointers[0], pointers[-1]) == (0, 7)
+    assert (np.diff(pointers) >= 0).all()
+    assert drawn("p=4,domain=pointers")[-1] == 4
 
 
 def test_literal_is_the_value_in_every_sample():
@@ -209,6 +214,8 @@ def test_empty_and_scalar_shapes():
         ("x=3,path=/nowhere/at/all.npz", "cannot be read"),
         ("x=3,domain=literal", "needs value"),
         ("x=0,domain=one-hot", "at least one class"),
+        ("x=1,domain=pointers", "at least two numbers"),
+        ("x=3,domain=pointers,high=-1", "at least 0"),
         ("x=0,domain=simplex", "at least one class"),
         ("x=1,value=[1j],dtype=float64", "complex"),
     ],

@@ -114,8 +114,9 @@ def test_gradient_flags_dtypes_and_constants_are_kept():
 
 def test_values_stay_inside_their_domain():
     texts = ("p=3,domain=positive", "u=3,domain=unit", "o=3,domain=open-interval(2,3)", "d=4,domain=distinct",
-             "h=2x3,domain=one-hot", "i=4,domain=indices,high=3", "s=3x3,domain=spd", "b=4,domain=binary")  # fmt: skip
-    p, u, o, d, h, i, s, b = (each.value for each in shrink(arguments(*texts), lambda given: True))
+             "h=2x3,domain=one-hot", "i=4,domain=indices,high=3", "s=3x3,domain=spd", "b=4,domain=binary",
+             "r=4,domain=pointers,high=9")  # fmt: skip
+    p, u, o, d, h, i, s, b, pointers = (each.value for each in shrink(arguments(*texts), lambda given: True))
     assert (p > 0).all()
     assert ((u > 0) & (u < 1)).all()
     assert ((o > 2) & (o < 3)).all()
@@ -123,6 +124,7 @@ def test_values_stay_inside_their_domain():
     assert (h.sum(-1) == 1).all()
     assert (i >= 0).all()
     assert np.isin(b, (0, 1)).all()
+    assert (np.diff(pointers) >= 0).all()
     assert np.linalg.eigvalsh(s).min() > 0
 
 

@@ -42,7 +42,7 @@ _ONE = 1e-5
 """Entries whose sum is that close to 1 are taken for probabilities."""
 _KEPT_AS_DRAWN = (
     "spd", "triangular", "diagonally-dominant", "orthogonal", "simplex", "one-hot", "signs", "binary", "indices",
-    "boolean", "key", "typed-key",
+    "pointers", "boolean", "key", "typed-key",
 )  # fmt: skip
 _DRAWN_FREELY = ("normal", "uniform", "positive", "unit", "open-interval", "distinct")
 

@@ -73,6 +73,10 @@ BLANK_NAMES = re.compile(r"(?:.*_)?blank(?:_(?:index|idx|label|id|class|token|sy
 """Names of a class that no label may be, as the blank of CTC."""
 LENGTH_NAMES = re.compile(r"(?:.*_)?(?:lengths|lens|seqlens)")
 """Names of the lengths of sequences, which are counts: none is 0."""
+POINTER_NAMES = re.compile(
+    r"(?:.*_)?(?:ind|row|col|seg|node|edge|batch|bag)?_?ptrs?|c(?:row|col)(?:_indices)?|cu_?seq_?lens?(?:_\w+)?"
+)
+"""Names of the places where the rows of a compressed matrix, or the parts of a list, begin and end."""
 STATE_NAMES = re.compile(r"(?:running|moving|ema)_\w+|num_batches_tracked")
 COMPANIONS: Mapping[str, frozenset[str]] = {
     "k": frozenset("qv"), "p": frozenset("q"), "s": frozenset("t"), "t": frozenset("s"), "n": frozenset("m"),

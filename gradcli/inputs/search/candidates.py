@@ -346,7 +346,7 @@ def _index_cost(word: str, position: int, annotation: str) -> float:
         return UNSURE_INDEX_COST
     if word in ("label", "labels"):
         return -0.1
-    if argument_names.LENGTH_NAMES.fullmatch(word):
+    if argument_names.LENGTH_NAMES.fullmatch(word) or argument_names.POINTER_NAMES.fullmatch(word):
         return NAMED_INDEX_COST
     if word in argument_names.INDEX_NAMES or word.endswith(("idx", "index", "indices", "ids")):
         return NAMED_INDEX_COST

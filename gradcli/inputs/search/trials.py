@@ -13,11 +13,12 @@ from gradcli.cases import Argument, InputSpec
 from gradcli.errors import OverrunError
 from gradcli.frozen import dataclass
 from gradcli.inputs.builders import build
-from gradcli.inputs.hints.argument_names import BLANK_NAMES, LENGTH_NAMES, STATE_NAMES
+from gradcli.inputs.hints.argument_names import STATE_NAMES
 from gradcli.inputs.hints.documented_values import CLASSES
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import Skeleton, Slot
 from gradcli.inputs.search.error_messages import complains_of_values
+from gradcli.inputs.search.whole_numbers import domain_of_whole_numbers
 from gradcli.targets import TargetInfo, Trial
 
 Shape = tuple[int, ...]
@@ -201,7 +202,9 @@ class Trials:
                 continue
             argument = self._argument(guess, index, other_sample + sample if other == index else sample)
             if forced and choice.kind == "index" and argument.value.size:
-                argument.value.flat[-1] = guess.high - 1 + self._lowest(guess, index)
+                domain, parameters = self._domain(guess, index)
+                if domain == "indices":
+                    argument.value.flat[-1] = dict(parameters)["high"] - 1
             found.append(argument)
         return found
 
@@ -231,12 +234,7 @@ class Trials:
             return slot.fixed
         if choice.kind == "value":
             return InputSpec(name=slot.name, kind="value", value=choice.value)
-        domain, parameters = guess.domains.get(index, NORMAL)
-        if choice.kind == "index":
-            low = self._lowest(guess, index)
-            domain, parameters = "indices", (*((("low", low),) * low), ("high", guess.high + low))
-        if choice.kind == "mask":
-            domain, parameters = "boolean", ()
+        domain, parameters = self._domain(guess, index)
         shape = guess.shapes[index]
         if choice.kind in ("key", "typed-key"):
             domain, shape = choice.kind, (2,) if choice.kind == "key" else ()
@@ -249,26 +247,17 @@ class Trials:
             requires_grad=False if choice.kind in ("label", "number-tensor") or is_state(slot.name) else None,
         )
 
-    def _lowest(self, guess: Guess, index: int) -> int:
-        """The smallest index: 0, but 1 for lengths, and for labels where 0 is a blank."""
-        is_length = LENGTH_NAMES.fullmatch(self.slots[index].name.lower()) is not None
-        return int(is_length or self._first_is_blank(guess))
-
-    def _first_is_blank(self, guess: Guess) -> bool:
-        """Whether class 0 is the blank of a CTC loss, which no label may be."""
-        values = [
-            slot.parameter.default if choice.kind == "omitted" else choice.value
-            for slot, choice in zip(self.slots, guess.skeleton, strict=True)
-            if BLANK_NAMES.fullmatch(slot.name.lower())
-        ]
-        return any(type(value) is int and value == 0 for value in values)
+    def _domain(self, guess: Guess, index: int) -> DomainChoice:
+        kind = guess.skeleton[index].kind
+        if kind == "index":
+            return domain_of_whole_numbers(self.slots, guess.skeleton, guess.shapes, guess.high, index)
+        return ("boolean", ()) if kind == "mask" else guess.domains.get(index, NORMAL)
 
     def _argument(self, guess: Guess, index: int, sample: int) -> Argument:
         slot, choice = self.slots[index], guess.skeleton[index]
         spec = self._spec(guess, index)
         if choice.is_tensor:
-            bound = guess.high if choice.kind == "index" else 0
-            key = (index, choice, guess.shapes.get(index), guess.domains.get(index), bound, sample)
+            key = (index, choice, spec.shape, spec.domain, spec.parameters, sample)
             if key not in self._drawn:
                 self._drawn[key] = build((spec,), seed=self._seed, sample=sample)[0]
             drawn = self._drawn[key]

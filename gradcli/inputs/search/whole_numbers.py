@@ -1,0 +1,48 @@
+"""What the whole numbers of an argument stand for: indices, lengths, labels beside a blank, pointers to rows."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli.inputs.hints.argument_names import BLANK_NAMES, LENGTH_NAMES, POINTER_NAMES
+from gradcli.inputs.search.candidates import Skeleton, Slot
+
+_Shape = tuple[int, ...]
+
+
+def domain_of_whole_numbers(
+    slots: Sequence[Slot], skeleton: Skeleton, shapes: Mapping[int, _Shape], high: int, index: int
+) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    """The domain of the whole numbers in slot `index`, where indices are below `high`."""
+    if _are_pointers(slots[index], shapes[index]):
+        return "pointers", (("high", _pointed_at(slots, skeleton, shapes, index)),)
+    low = int(LENGTH_NAMES.fullmatch(_word(slots[index])) is not None or _first_is_blank(slots, skeleton))
+    return "indices", (*((("low", low),) * low), ("high", high + low))
+
+
+def _word(slot: Slot) -> str:
+    return slot.name.lower().strip("_")
+
+
+def _are_pointers(slot: Slot, shape: _Shape) -> bool:
+    return len(shape) == 1 and shape[0] > 1 and POINTER_NAMES.fullmatch(_word(slot)) is not None
+
+
+def _pointed_at(slots: Sequence[Slot], skeleton: Skeleton, shapes: Mapping[int, _Shape], index: int) -> int:
+    """How many entries the pointers share out: as many as there are indices beside them, or rows of the first tensor.
+
+    In the CSR format the columns of all entries lie one after another, as their values do, and a pointer tells where
+    each row begins.
+    """
+    beside = [slot for slot, shape in shapes.items() if shape and not _are_pointers(slots[slot], shape)]
+    beside.sort(key=lambda slot: skeleton[slot].kind != "index")
+    return shapes[beside[0]][0] if beside else shapes[index][0]
+
+
+def _first_is_blank(slots: Sequence[Slot], skeleton: Skeleton) -> bool:
+    """Whether class 0 is the blank of a CTC loss, which no label may be."""
+    values = [
+        slot.parameter.default if choice.kind == "omitted" else choice.value
+        for slot, choice in zip(slots, skeleton, strict=True)
+        if BLANK_NAMES.fullmatch(slot.name.lower())
+    ]
+    return any(type(value) is int and value == 0 for value in values)

@@ -1,0 +1,76 @@
+"""Pointers to the rows of a compressed matrix: they do not decrease, and the last is the number of entries."""
+
+import pytest
+
+import gradcli
+from gradcli.verdict import Verdict
+
+IMPORTS = "import {framework} as torch\nfrom {framework}.autograd import Function\n"
+SUMS = """
+
+class Sums(Function):
+    @staticmethod
+    def forward(ctx, entries, {name}):
+        counts = {name}[1:] - {name}[:-1]
+        rows = torch.repeat_interleave(torch.arange(counts.shape[0]), counts)
+        ctx.save_for_backward(rows, counts)
+        out = torch.zeros(counts.shape[0], entries.shape[1], dtype=entries.dtype)
+        return out.index_add(0, rows, entries)
+
+    @staticmethod
+    def backward(ctx, g):
+        rows, counts = ctx.saved_tensors
+        return {gradient}, None
+"""
+PRODUCT = """
+
+class Product(Function):
+    @staticmethod
+    def forward(ctx, row_ptr, col, data, v):
+        rows = torch.repeat_interleave(torch.arange(len(row_ptr) - 1), row_ptr[1:] - row_ptr[:-1])
+        ctx.save_for_backward(rows, col, data, v)
+        return torch.zeros(len(row_ptr) - 1, dtype=v.dtype).index_add(0, rows, data * v[col])
+
+    @staticmethod
+    def backward(ctx, g):
+        rows, col, data, v = ctx.saved_tensors
+        return None, None, g[rows] * v[col], {gradient}
+"""
+
+
+def checked(file, text, name):
+    file.write_text(text)
+    (case,) = gradcli.check(f"{file}:{name}", order=1, shrink=False).cases
+    return case
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", ["indptr", "cu_seqlens", "crow_indices", "batch_ptr"])
+@pytest.mark.parametrize(
+    ("gradient", "verdict"),
+    [("g[rows]", Verdict.PASSED), ("g[rows] / counts.clamp(min=1)[rows].unsqueeze(1)", Verdict.FAILED)],
+)
+@pytest.mark.usefixtures("unexplained")
+def test_sums_of_rows_are_checked_at_pointers(name, gradient, verdict, tmp_path):
+    text = IMPORTS.format(framework="gradcli.engine") + SUMS.format(name=name, gradient=gradient)
+    case = checked(tmp_path / "written.py", text, "Sums")
+    assert case.verdict is verdict, case
+    assert [spec.domain for spec in case.inputs] == ["normal", "pointers"]
+
+
+@pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
+@pytest.mark.parametrize(
+    ("gradient", "verdict"),
+    [
+        ("torch.zeros_like(v).index_add(0, col, data * g[rows])", Verdict.PASSED),
+        ("torch.zeros_like(v).index_add(0, col, g[rows])", Verdict.FAILED),
+    ],
+)
+@pytest.mark.usefixtures("unexplained")
+def test_a_product_with_a_compressed_matrix_is_checked(framework, gradient, verdict, tmp_path):
+    if framework == "torch":
+        pytest.importorskip("torch")
+    text = IMPORTS.format(framework=framework) + PRODUCT.format(gradient=gradient)
+    case = checked(tmp_path / "written.py", text, "Product")
+    assert case.verdict is verdict, case
+    assert [spec.domain for spec in case.inputs] == ["pointers", "indices", "normal", "normal"]
