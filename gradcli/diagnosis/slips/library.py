@@ -181,10 +181,17 @@ def _simple(size: float, near: float) -> Fraction | None:
 
     Where that is coarse, large denominators, of which one is near any number, say nothing.
     """
-    for most in range(1, 1 + min(_DENOMINATOR, int((_CHANCE / near) ** 0.5))):
-        found = Fraction(size).limit_denominator(most)
-        if found and abs(size - found) <= near * size and found.numerator <= 1000:
-            return found
+    return _fraction(size, near, min(_DENOMINATOR, int((_CHANCE / near) ** 0.5)), 1000)
+
+
+def _fraction(size: float, near: float, denominator: int, numerator: int) -> Fraction | None:
+    """The first of the fractions, by denominator, that differs from a positive number by a part `near` at most."""
+    for below in range(1, 1 + denominator):
+        if (product := size * below) > numerator + 0.5:
+            return None
+        above = round(product)
+        if above and abs(product - above) <= near * product:
+            return Fraction(above, below)
     return None
 
 
@@ -213,8 +220,8 @@ def _multiples(c: float, known: Sequence[tuple[str, float]], near_by: float) -> 
         for power, words in ((1, "{}"), (-1, "1/{}"), (2, "{} ** 2"), (-2, "1/{} ** 2")):
             if value in (0.0, 1.0, -1.0):
                 continue
-            part = Fraction(c / abs(value) ** power).limit_denominator(4)
-            if part and part.numerator <= 4 and abs(c - part * abs(value) ** power) <= near_by * c:
+            part = _fraction(c / abs(value) ** power, near_by, 4, 4)
+            if part is not None:
                 times_ = "" if part == 1 else f"{part.numerator} * " if part.denominator == 1 else f"({part}) * "
                 sign = "-" if value < 0 and abs(power) == 1 else ""
                 yield (1.5 + (part != 1) + abs(power), times_ + sign + words.format(text))
