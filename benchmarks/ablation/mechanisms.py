@@ -137,7 +137,7 @@ MECHANISMS = [
     Mechanism("confirm.wide_steps", "_is_noise", YES),
     Mechanism("confirm.wide_errors", "disagreement", NOTHING),
     Mechanism(
-        "confirm.wide_errors", "_suspects", lambda site, case: np.zeros(site.map.domain.sizes[case.pair[0]], bool)
+        "confirm.wide_errors", "_suspects", lambda site, case, _: np.zeros(site.map.domain.sizes[case.pair[0]], bool)
     ),
     Mechanism("confirm.wide_errors", "_close_by", YES),
     Mechanism("confirm.wide_errors", "_claimed_only", argument(1)),

@@ -281,4 +281,4 @@ def _wrong(site: Site, pair: Pair, outcome: BlockOutcome, wrong: Wrong) -> Block
         note=wrong.note,
         reference=DIFFERENCES,
     )
-    return with_wide_evidence(site, found)
+    return with_wide_evidence(site, found, wrong.table)

@@ -21,7 +21,7 @@ from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.localise.evidence import wide_columns
 from gradcli.numerics.maps.floats import EPS, Indices, Mask, Matrix
 from gradcli.numerics.maps.space import Vector
-from gradcli.numerics.outcome import Pair
+from gradcli.numerics.outcome import Pair, Table
 from gradcli.numerics.regularity.iteration import LOOSE, iterates, left_by_stopping
 from gradcli.numerics.regularity.quantisation import MANY, has_plateaus, is_gradient_over_plateaus, made_of_plateaus
 from gradcli.numerics.regularity.stored_format import floating_format, significance_of
@@ -50,12 +50,14 @@ class Wrong:
         bound: the error bound of `error`, in the same unit.
         noise: the distance of the values from a smooth curve, relative to the values.
         reach: the length of step with the smallest bound.
+        table: the columns measured one by one over large steps, if that took place.
     """
 
     error: float
     bound: float
     noise: float
     reach: float
+    table: Table | None
 
     @property
     def note(self) -> str:
@@ -137,14 +139,14 @@ def disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
         floor = max(floor, LOOSE)
     free = iterating or floating_format(site, pair[1]) is not None or is_gradient_over_plateaus(site, pair)
     case = _Case(pair=pair, free=free, floor=floor, iterating=iterating)
-    for tried in _where(site, case):
+    for tried, table in _where(site, case):
         first = _first(site, case, tried)
         if first is None or (jumping and _is_right_between_jumps(site, first, tried)):
             continue
         focus = tried if case.free else _claimed_only(site, tried, first.row)
         again = _worst(site, case, _likewise(site, first, focus), focus, first.row)
         if again is not None and _close_by(site, case, focus, first.row):
-            return _summary(site, pair, focus, max(first, again, key=lambda off: abs(off.slope) / off.width))
+            return _summary(site, pair, focus, max(first, again, key=lambda off: abs(off.slope) / off.width), table)
     return None
 
 
@@ -187,24 +189,25 @@ def _close_by(site: Site, case: _Case, focus: Focus, row: int) -> bool:
     return any(_worst(there, case, direction, close, only) is not None for direction in directions)
 
 
-def _where(site: Site, case: _Case) -> Iterator[Focus]:
-    """Which entries to move: all of the block; each group of similar scale; those that look wrong when moved alone."""
+def _where(site: Site, case: _Case) -> Iterator[tuple[Focus, Table | None]]:
+    """Which entries to move: all of the block; each group of similar scale; those that look wrong when moved alone.
+
+    With the last ones comes the table that shows them.
+    """
     place = site.map.domain.slices[case.pair[0]]
-    yield from focuses(site.scales, place)
-    suspects = _suspects(site, case)
+    yield from ((focus, None) for focus in focuses(site.scales, place))
+    table = wide_columns(site, *case.pair)
+    suspects = np.zeros(place.stop - place.start, bool) if table is None else _suspects(site, case, table)
     if suspects.any():
         drawn = np.zeros(site.x.size)
         drawn[place] = np.where(suspects, site.scales[place], 0.0)
-        yield Focus(drawn=drawn, judged=site.scales)
+        yield Focus(drawn=drawn, judged=site.scales), table
 
 
-def _suspects(site: Site, case: _Case) -> Mask:
+def _suspects(site: Site, case: _Case, table: Table) -> Mask:
     """The columns of the block that are wrong by more than three bounds in some row when each is moved alone."""
-    table = wide_columns(site, *case.pair)
     place = site.map.domain.slices[case.pair[0]]
     suspects = np.zeros(place.stop - place.start, bool)
-    if table is None:
-        return suspects
     off = np.abs(table.claimed - table.numeric) > FAIL_FACTOR * table.bound
     suspects[table.columns] = (off & (case.free | (table.claimed != 0))).any(axis=0)
     return suspects
@@ -315,8 +318,10 @@ def _levels(site: Site, direction: Vector, rows: Sequence[int]) -> Iterator[Stre
             yield level
 
 
-def _summary(site: Site, pair: Pair, focus: Focus, off: _Off) -> Wrong:
+def _summary(site: Site, pair: Pair, focus: Focus, off: _Off, table: Table | None) -> Wrong:
     scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], focus.judged)
     along = abs(float(site.claim.forms[off.row] @ off.level.line.v) + off.slope)
     scale = max(scale, along / max(1.0, np.count_nonzero(focus.drawn) ** 0.5))
-    return Wrong(error=abs(off.slope) / scale, bound=off.width / scale, noise=off.noise, reach=off.level.reach)
+    return Wrong(
+        error=abs(off.slope) / scale, bound=off.width / scale, noise=off.noise, reach=off.level.reach, table=table
+    )

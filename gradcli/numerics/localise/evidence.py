@@ -253,9 +253,9 @@ class Entries:
         )
 
 
-def with_wide_evidence(site: Site, outcome: BlockOutcome) -> BlockOutcome:
-    """Add the table measured over large steps, for a pair that differs over large steps only."""
-    table = wide_columns(site, outcome.input, outcome.output)
+def with_wide_evidence(site: Site, outcome: BlockOutcome, known: Table | None) -> BlockOutcome:
+    """Add the table measured over large steps, for a pair that differs over large steps only, unless it is `known`."""
+    table = wide_columns(site, outcome.input, outcome.output) if known is None else known
     return outcome if table is None else _with_table(outcome, table, None)
 
 
