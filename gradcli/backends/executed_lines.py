@@ -76,6 +76,30 @@ def _comprehensions(code: CodeType) -> dict[int, int]:
     return lines
 
 
+@functools.cache
+def _counted_loops(code: CodeType) -> tuple[tuple[int, int], ...]:
+    """The loops of a function that only count, as `for _ in range(50)`: the line of their head, and of what it repeats.
+
+    What they repeat does not use the number, so that they do not search a list.
+    """
+    steps = list(dis.get_instructions(code))
+    found = []
+    for place, step in enumerate(steps[:-1]):
+        stored, head = steps[place + 1], _line_of(step)
+        if step.opname != "FOR_ITER" or not stored.opname.startswith("STORE"):
+            continue
+        inside = [each for each in steps[place + 2 :] if each.offset < step.argval]
+        uses_number = any(each.opname.startswith("LOAD") and each.argval == stored.argval for each in inside)
+        body = next((line for each in inside if (line := _line_of(each)) not in (None, head)), None)
+        if head is not None and body is not None and not uses_number:
+            found.append((head, body))
+    return tuple(found)
+
+
+def _line_of(step: dis.Instruction) -> int | None:
+    return None if step.positions is None else step.positions.lineno
+
+
 @dataclass(slots=True)
 class LineCounts:
     """How often each line of some code was run, in how many calls of a function: JAX traces it more than once."""
@@ -92,6 +116,20 @@ class LineCounts:
         """
         ours, theirs = self._loops(), other._loops()
         return all(ours[code] == theirs[code] for code in ours.keys() & theirs.keys())
+
+    def runs_out(self, other: "LineCounts", least: int) -> bool:
+        """Whether a loop that only counts came to its last number here, in `least` steps or more, but not in `other`.
+
+        The head of a loop is run once more than what it repeats where it comes to its end, and as often where it is
+        left before, as an iteration is that has converged.
+        """
+        for code in {code for code, _ in self.runs}:
+            for head, body in _counted_loops(code):
+                steps = other.runs[code, body]
+                left_there = steps > 0 and other.runs[code, head] == steps
+                if left_there and least <= self.runs[code, body] < self.runs[code, head]:
+                    return True
+        return False
 
     def longest_loop(self, left_out: Collection[int] = (), as_in: Iterable["LineCounts"] = ()) -> int:
         """How often some function went over the line that it went over most.

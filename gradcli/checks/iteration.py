@@ -43,15 +43,15 @@ def iterates(subject: Subject, arguments: Sequence[Argument]) -> bool:
 
 
 def reaches_its_limit(subject: Subject, arguments: Sequence[Argument]) -> bool:
-    """Whether a loop runs another number of iterations than at the subject's own inputs, and always that number here.
+    """Whether a loop comes to its largest number of iterations, which it does not at the subject's own inputs.
 
-    It then stops at its largest number of iterations and has not converged: a derivative of the limit need not be that
-    of the value.
+    It is then not left before, as it is there; or it runs the same number of iterations at all inputs around, another
+    one than there. It has not converged: a derivative of the limit need not be that of the value.
     """
     here, own = _lines(subject, arguments), _lines(subject, subject.arguments)
     if here is None or own is None or here.loops_alike(own):
         return False
-    return all(seen.loops_alike(here) for seen in _around(subject, arguments))
+    return here.runs_out(own, _STEPS) or all(seen.loops_alike(here) for seen in _around(subject, arguments))
 
 
 def _around(subject: Subject, arguments: Sequence[Argument]) -> Iterator[LineCounts]:

@@ -93,3 +93,49 @@ def test_loops_are_told_from_branches():
     with at_most(1000, None) as unseen:
         branches(1.0, 5)
     assert not unseen.runs
+
+
+def seen_in(function, *arguments):
+    with at_most(10_000, function) as seen:
+        function(*arguments)
+    return seen
+
+
+def halving(x, tolerance):
+    for _ in range(20):
+        x = x / 2
+        if x < tolerance:
+            break
+    return x
+
+
+def searching(x, knots):
+    for place in range(20):
+        x = x + 0
+        if x < knots[place]:
+            break
+    return x
+
+
+@pytest.mark.parametrize(
+    ("function", "here", "there", "runs_out"),
+    [
+        (halving, (1.0, 1e-30), (1.0, 1e-3), True),
+        (halving, (1.0, 1e-4), (1.0, 1e-3), False),  # left before its end in both
+        (halving, (1.0, 1e-30), (1.0, 1e-31), False),  # comes to its end in both
+        (searching, (50.0, range(20)), (5.0, range(20)), False),  # beyond the last knot: the number is what it seeks
+    ],
+)
+def test_a_loop_that_only_counts_runs_out(function, here, there, runs_out):
+    assert seen_in(function, *here).runs_out(seen_in(function, *there), 4) is runs_out
+
+
+def test_a_loop_of_few_steps_runs_out_of_none():
+    def twice(x, tolerance):
+        for _ in range(2):
+            x = x / 2
+            if x < tolerance:
+                break
+        return x
+
+    assert not seen_in(twice, 1.0, 1e-30).runs_out(seen_in(twice, 1.0, 0.9), 4)
