@@ -17,6 +17,7 @@ _REDUCTIONS = ("sum", "mean", "amax", "amin", "prod", "logsumexp", "norm", "cums
 _CONVOLUTIONS = tuple(f"conv{kind}{axes}d" for kind in ("", "_transpose") for axes in (1, 2, 3))
 _TURNS = ("t", "transpose", "permute", "swapaxes", "T", "mT", "mH", "H")
 _SHIFTS = ("flip", "roll", "flipud", "fliplr", "repeat", "repeat_interleave")
+_CASTS = ("half", "bfloat16", "float", "to", "type", "astype")
 CORRECTED = "with this corrected, the returned gradient is right"
 """What ends the sentence on a change of backward that was tried."""
 _PLACED = ("tril", "triu", "narrow", "pad", "diag", "arange")
@@ -84,6 +85,14 @@ def _kind_of_expression(slip: Slip, draft: Draft, cotangents: set[str], *, in_pa
         return FindingKind.MISSING_TERM
     carried = carrying(draft.edited.node, cotangents) | cotangents
     return _by_place(slip, draft, carried)
+
+
+def _drops_cast(slip: Slip) -> bool:
+    """Whether an expression stands in the place of itself in another format, as `x` in that of `x.half()`."""
+    old = slip.old
+    if not isinstance(old, ast.Call) or not isinstance(old.func, ast.Attribute) or old.func.attr not in _CASTS:
+        return False
+    return ast.dump(old.func.value) == ast.dump(slip.new)
 
 
 def _turns_sums(slip: Slip) -> bool:
@@ -203,7 +212,9 @@ def _is_returned_factor(node: ast.AST, draft: Draft) -> bool:
 
 
 def _by_functions(slip: Slip) -> FindingKind | None:
-    """A name from the functions that the edit adds or removes: a transposition, a shift, a reduction."""
+    """A name from the functions that the edit adds or removes: a cast, a transposition, a shift, a reduction."""
+    if _drops_cast(slip):
+        return FindingKind.LOW_PRECISION
     old, new = slip.old, slip.new
     more = _calls(new) ^ _calls(old)
     if more and more <= {*_TURNS, *_CONVOLUTIONS}:
@@ -235,6 +246,7 @@ def _by_argument(slip: Slip, draft: Draft) -> FindingKind | None:
             (_REDUCTIONS, FindingKind.WRONG_REDUCTION),
             (_TURNS, FindingKind.TRANSPOSED),
             ((*_SHIFTS, *_PLACED), FindingKind.WRONG_SHIFT),
+            (("range",), FindingKind.WRONG_GRADIENT),  # a step of a loop is no factor
         ):
             if _called(call) in known:
                 return kind

@@ -38,6 +38,18 @@ CASES = {
         "wrong-factor",
         "lacks the factor `1 / np.exp(x - m).sum(axis=-1, keepdims=True)`",
     ),
+    "a format of few digits": (
+        "def f(x):\n    return np.sin(x) * x\n\n\n"
+        "def f_vjp(x, g):\n    c = np.cos(x.astype(np.float16))\n    return g * (np.sin(x) + x * c)\n",
+        "low-precision",
+        "`np.cos(x)` belongs",
+    ),
+    "a step too few": (
+        "def f(x):\n    for _ in range(3):\n        x = np.sin(x)\n    return x\n\n\n"
+        "def f_vjp(x, g):\n    for _ in range(2):\n        g, x = g * np.cos(x), np.sin(x)\n    return g\n",
+        "wrong-gradient",
+        "range(3)` belongs",
+    ),
     "a term too many in a long backward": (
         "def f(x):\n    state, out = np.zeros(x.shape[0]), []\n    for t in range(x.shape[1]):\n"
         "        state = 0.7 * state + 0.3 * np.sin(x[:, t]) * x[:, t]\n        out.append(state)\n"
