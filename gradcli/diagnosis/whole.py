@@ -42,6 +42,7 @@ def missing(suspect: Suspect) -> Named | None:
     facts, name = suspect.facts, suspect.name
     if any(g is not None for g in suspect.gradients) and _is_felt_elsewhere(suspect):
         return None
+    some = " from some of the outputs" if suspect.mismatch is not None and suspect.mismatch.alone else ""
     what = "None" if all(g is None for g in suspect.gradients) else "zeros"
     for position, argument in enumerate(facts.subject.arguments):
         if position != facts.subject.active[suspect.block] and _belongs(suspect, suspect.block, position):
@@ -55,8 +56,8 @@ def missing(suspect: Suspect) -> Named | None:
             )
     return (
         FindingKind.MISSING_GRADIENT,
-        f"{name} gets no gradient: backward returns {what} for it although it requires one and its numerical gradient "
-        "is not zero",
+        f"{name} gets no gradient{some}: backward returns {what} for it although it requires one and its numerical "
+        "gradient is not zero",
         {},
     )
 

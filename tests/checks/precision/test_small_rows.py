@@ -87,3 +87,22 @@ def test_rows_that_are_rounding_errors_only_are_not_failed_for_them(spoilt):
     only = ("gradient", "higher-order")
     (case,) = gradcli.check(target, specimen.inputs(3), order=2, seed=3, shrink=False, only=only).cases
     assert case.verdict is (Verdict.FAILED if spoilt else Verdict.PASSED), case.findings
+
+
+def test_a_gradient_lacking_from_a_small_output_alone_is_not_called_missing_everywhere():
+    class Rates(engine.autograd.Function):
+        @staticmethod
+        def forward(ctx, energy):
+            rates = engine.tensor([1e8, 1.0, 1e-7]) * engine.exp(-energy)
+            ctx.save_for_backward(rates)
+            return rates
+
+        @staticmethod
+        def backward(ctx, g):
+            (rates,) = ctx.saved_tensors
+            return -g * rates * engine.tensor([1.0, 1.0, 0.0])
+
+    (case,) = gradcli.check(Rates, (engine.tensor([1.0, 0.5, 2.0], requires_grad=True),), order=1, shrink=False).cases
+    (finding,) = case.findings
+    assert finding.message.startswith("energy gets no gradient from some of the outputs: backward returns zeros"), case
+    assert "output[2]" in finding.message
