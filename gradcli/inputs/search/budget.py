@@ -76,6 +76,16 @@ class Budget:
         if self.count == 1:
             self._deadline += seconds
 
+    def spend_again(self, tries: int) -> None:
+        """Count tries whose outcome is known already: what a search finds does not depend on what it remembers.
+
+        Raises:
+            InputsNotFoundError: there were as many as `at_most` allows.
+        """
+        if self._most is not None and self.count + tries > self._most:
+            raise InputsNotFoundError(f"no inputs were found in {self._most} tries")
+        self.count += tries
+
     @property
     def exhausted(self) -> bool:
         """Whether the stage is to end."""

@@ -96,6 +96,7 @@ class Trials:
         self._modes = modes
         self._seed = seed
         self._drawn: dict[tuple[Any, ...], Argument] = {}
+        self._judged: dict[object, tuple[Failure | None, int]] = {}
         self._slips = 0
         self.refuses_normal = False
         """Whether forward did not return for some normal numbers: positive ones are tried first then."""
@@ -115,17 +116,27 @@ class Trials:
 
         Accepted means: every output finite and not empty, on four samples; and each tensor's values change an output in
         one of forward's modes. Running statistics need not, since a layer may take its mode from elsewhere; nor need
-        what forward writes into, as it does into statistics that it updates.
+        what forward writes into, as it does into statistics that it updates. A guess that was judged before is not
+        run again, except where forward did not return, as of a first call that compiles.
         """
         if not all(_can_have(guess.shapes[slot], domain) for slot, (domain, _) in guess.domains.items()):
             return Failure(progress=0.0)
+        if (known := self._judged.get(guess.key)) is not None:
+            failure, tries = known
+            self.budget.spend_again(tries)
+            return failure if failure is None or failure.idle is not None else self._remembered(failure)
+        before = self.budget.count
+        failure = self._judgement(guess)
+        if failure is None or not isinstance(failure.error, OverrunError):
+            self._judged[guess.key] = failure, self.budget.count - before
+        return failure
+
+    def _judgement(self, guess: Guess) -> Failure | None:
         first = self.run(guess, 0, forced=True)
-        failure = self._failure_of(first)
-        if failure is not None:
+        if (failure := self._failure_of(first)) is not None:
             return self._remembered(failure)
         for sample in MORE_SAMPLES[:1] if self.budget.is_slow else MORE_SAMPLES:
-            failure = self._failure_of(self.run(guess, sample, forced=True))
-            if failure is not None:
+            if (failure := self._failure_of(self.run(guess, sample, forced=True))) is not None:
                 return self._remembered(replace(failure, progress=1.5))
         base = first if self._has_no_index(guess) and self.budget.is_slow else self.run(guess, 0)
         for index, choice in enumerate(guess.skeleton):

@@ -70,3 +70,15 @@ def test_backward_runs_once_on_each_set_of_inputs(name):
 
 def never(first, second):
     raise RuntimeError(f"sizes {np.shape(first)} and {np.shape(second)} do not fit")
+
+
+def test_inputs_that_forward_refused_are_not_run_again_and_count_as_tries():
+    seen = []
+
+    def attempt(arguments):
+        seen.append(tuple((a.name, np.shape(a.value), np.asarray(a.value).tobytes()) for a in arguments))
+        return plain.attempt_of(never)(arguments)
+
+    with pytest.raises(InputsNotFoundError, match="tried 700 sets"):
+        infer(plain.info_of(never), attempt, budget_tries=700)
+    assert len(set(seen)) == len(seen) < 700
