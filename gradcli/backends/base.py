@@ -153,8 +153,8 @@ class Backend(ABC):
     def bind(self, target: object, arguments: Sequence[Argument], *, info: TargetInfo | None = None) -> "Subject":
         """`target` at these arguments; `info` is what `describe` said. Raises UserCodeError where forward raises."""
 
-    def session(self) -> AbstractContextManager[object]:
-        """A context around a target's first call and its battery: random generators are restored once, at its end."""
+    def session(self, *, lazy: bool = True) -> AbstractContextManager[object]:  # noqa: ARG002 - for those that override
+        """A context around many calls, such as a battery: random generators are restored once, at its end."""
         return nullcontext()
 
     def on(self, device: str | None) -> "Backend":

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any, final
 
@@ -13,7 +13,7 @@ from gradcli.backends.arrays.subject import ArrayMap, Arrays, ArraySubject, Deri
 from gradcli.backends.arrays.trees import expanded
 from gradcli.backends.base import Backend, RawBackward, RawGradient, Subject
 from gradcli.backends.documentation import documentation_of
-from gradcli.backends.guard import users_code
+from gradcli.backends.guard import generators_restored, users_code
 from gradcli.backends.numpy.claims import GradientPair
 from gradcli.backends.numpy.pairs import PairCaller, UnfitGradientError
 from gradcli.backends.numpy.placements import TREES
@@ -89,7 +89,7 @@ class NumpyBackend(Backend):
         sample_inputs = getattr(pair.function, "sample_inputs", None)
         return TargetInfo(
             has_autodiff=False,
-            name=getattr(pair.function, "__qualname__", type(pair.function).__name__),
+            name=_name_of(pair),
             backend=self.name,
             parameters=parameters,
             forward=inspect.unwrap(pair.function),
@@ -108,7 +108,8 @@ class NumpyBackend(Backend):
             UsageError: the function runs, and neither returns (value, gradient) nor comes with a derivative.
         """
         arguments = expanded(arguments, TREES)
-        caller = PairCaller(pair_of(target), self.describe(target).name, arguments)
+        pair = pair_of(target)
+        caller = PairCaller(pair, _name_of(pair), arguments)
         values = {i: np.array(a.value) for i, a in enumerate(arguments) if a.is_tensor}
         try:
             with users_code(self.framework, silent=True):
@@ -135,9 +136,17 @@ class NumpyBackend(Backend):
         given = expanded(arguments, TREES)
         return NumpySubject(self.framework, info or self.describe(target), pair_of(target), given)
 
+    def session(self, *, lazy: bool = True) -> AbstractContextManager[object]:
+        """Without `lazy`, each call is seeded; else each call restores the generators itself, as outside."""
+        return nullcontext() if lazy else generators_restored(self.framework)
+
     def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
         """Arguments from arrays and Python values."""
         return tuple(adopted(f"arg{n}", value) for n, value in enumerate(values))
+
+
+def _name_of(pair: GradientPair) -> str:
+    return getattr(pair.function, "__qualname__", type(pair.function).__name__)
 
 
 def pair_of(target: object) -> GradientPair:

@@ -176,9 +176,9 @@ class FunctionBackend(Backend):
         given = expanded(arguments, trees, by_keyword=True)
         return ContainerCall(function, given, trees), given
 
-    def session(self) -> AbstractContextManager[object]:
-        """A lazy session: nothing is seeded until a number is drawn; binding repeats its own first call if one is."""
-        return generators_restored(self.framework, lazy=True)
+    def session(self, *, lazy: bool = True) -> AbstractContextManager[object]:
+        """In a lazy one nothing is seeded until a number is drawn; binding repeats its own first call if one is."""
+        return generators_restored(self.framework, lazy=lazy)
 
     def origin(self, target: object) -> Origin | None:
         """The rule that a target tests; None for a callable, which may use several Functions or none."""

@@ -167,14 +167,16 @@ def _inferred(
     Where a decorator hides how many arguments forward takes, those of the wrapper are searched as well.
     """
     try:
-        return _searched(backend, target, info, case, fixed, case.settings.dtype)
+        with backend.session(lazy=False):
+            return _searched(backend, target, info, case, fixed, case.settings.dtype)
     except InputsNotFoundError as error:
         if info.outer:
             return _inferred(backend, target, replace(info, parameters=info.outer, outer=()), case, fixed)
         if case.settings.dtype != "float64" or not complains_of_precision(str(error.__cause__)):
             raise
         try:
-            supply = _searched(backend, target, info, case, fixed, "float32")
+            with backend.session(lazy=False):
+                supply = _searched(backend, target, info, case, fixed, "float32")
         except InputsNotFoundError:
             raise error from error.__cause__
         refusal = next(iter(str(error.__cause__).splitlines()), "")
