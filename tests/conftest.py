@@ -114,6 +114,17 @@ def uncorrected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gradcli.diagnosis.naming._with_correction", lambda finding, *_: finding)
 
 
+@pytest.fixture
+def unshrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the inputs of a failure as they are, for tests that read its correction, or a note, and not these inputs.
+
+    `shrink=False` leaves out the corrections as well.
+    """
+    monkeypatch.setattr(
+        "gradcli.runner.outcome.failed.smallest_failing", lambda subject, *_, **__: tuple(subject.arguments)
+    )
+
+
 @pytest.fixture(params=["engine", "torch"])
 def backend(request: pytest.FixtureRequest) -> Any:
     """The backend of each framework of PyTorch's shape."""

@@ -107,10 +107,12 @@ def test_a_value_behind_a_right_gradient_is_not_shown(framework, text, wrong, ri
     ("wrong", "verdict"),
     [("g[1:] = 200 * t", Verdict.FAILED), ("g[1:] += 202 * t", Verdict.FAILED), ("g[1:] += 200 * t", Verdict.PASSED)],
 )
+@pytest.mark.usefixtures("unshrunk")
 def test_a_value_that_a_right_entry_was_made_of_is_not_shown(wrong, verdict, tmp_path):
     path = tmp_path / "differences.py"
     path.write_text(DIFFERENCES.format(wrong=wrong))
-    case = gradcli.check(f"{path}:value", {"x": {"shape": [5]}}, grad=f"{path}:gradient", order=1, samples=1).cases[0]
+    once = {"order": 1, "samples": 1}
+    case = gradcli.check(f"{path}:value", {"x": {"shape": [5]}}, grad=f"{path}:gradient", **once).cases[0]
     assert case.verdict is verdict
     lines = path.read_text().splitlines()
     assert all(lines[finding.location.line - 1].endswith("# here") for finding in case.findings)

@@ -58,7 +58,9 @@ def checked(folder, framework, text, name, inputs):
     return case
 
 
-@pytest.mark.parametrize("factor", ["0.5 * ", "0.99 * "])
+@pytest.mark.parametrize(
+    ("framework", "factor"), [("gradcli.engine", "0.5 * "), ("torch", "0.99 * ")], indirect=["framework"]
+)
 def test_a_factor_of_a_gradient_in_low_precision_is_not_called_a_term(factor, framework, tmp_path):
     case = checked(tmp_path, framework, ENERGY.format(factor=factor), "Energy", {"x": [7, 3]})
     assert case.verdict is Verdict.FAILED
