@@ -19,9 +19,9 @@ NAMESPACES = {"torch": torch, "engine": engine}
 CASES = [pytest.param(s, tuple(NAMESPACES)[k % 2], id=s.name) for k, s in enumerate(SOLVERS)]
 
 
-def check(solver, backend: str, order: int, tolerance: float = 1e-6, **spoilt):
+def check(solver, backend: str, order: int, tolerance: float = 1e-6, most: int | None = None, **spoilt):
     ns, rng = NAMESPACES[backend], np.random.default_rng(len(solver.name))
-    inputs = tuple(ns.tensor(draw(rng).detach().numpy(), requires_grad=True) for draw in solver.draws)
+    inputs = tuple(ns.tensor(draw(rng).detach().numpy()[:most], requires_grad=True) for draw in solver.draws)
     target = function(ns, solver, tolerance, **spoilt)
     only = ("gradient", "higher-order")
     (case,) = gradcli.check(target, inputs, order=order, seed=3, shrink=False, only=only).cases
@@ -49,7 +49,8 @@ def test_errors_larger_than_what_stopping_leaves_fail(solver, backend, mistake) 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("solver", "backend"), CASES[::2])
 def test_a_solution_kept_as_a_constant_fails_at_the_second_order_only(solver, backend) -> None:
-    case = check(solver, backend, 2, constant=True)
+    entry_by_entry = solver.name == "bisection"  # which takes longest
+    case = check(solver, backend, 2, most=2 if entry_by_entry else None, constant=True)
     assert case.verdict is Verdict.FAILED
     assert {f.order for f in case.findings} == {2}
     assert {f.kind for f in case.findings} <= {FindingKind.WRONG_SECOND_ORDER, FindingKind.NOT_TWICE_DIFFERENTIABLE}
@@ -87,7 +88,7 @@ def period(ns, factor: float = 1.0):
 @pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
 @pytest.mark.usefixtures("unexplained")
 def test_a_jump_where_the_number_of_steps_changes_is_no_kink(backend, factor, verdict) -> None:
-    amplitude = {"shape": [3, 4], "domain": "open-interval", "lo": 0.1, "hi": 2.5}
+    amplitude = {"shape": [2, 3], "domain": "open-interval", "lo": 0.1, "hi": 2.5}
     target = period(NAMESPACES[backend], factor)
     (case,) = gradcli.check(target, {"amplitude": amplitude}, order=1, shrink=False, only=("gradient",)).cases
     assert case.verdict is verdict

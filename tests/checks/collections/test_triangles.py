@@ -91,7 +91,7 @@ class OffByOnePercent(ConjugateGradients):
 @pytest.mark.usefixtures("unexplained")
 def test_where_autodiff_divides_the_gradient_otherwise_the_note_says_so() -> None:
     rng = np.random.default_rng(3)
-    a, b = spd(3, 0.5, 3)(rng), torch.tensor(rng.standard_normal(3), requires_grad=True)
+    a, b = spd(2, 0.5, 3)(rng), torch.tensor(rng.standard_normal(2), requires_grad=True)
     for target, verdict in ((ConjugateGradients, Verdict.PASSED), (OffByOnePercent, Verdict.FAILED)):
         (case,) = gradcli.check(target, (a, b), order=1, seed=1, shrink=False, only=("gradient",)).cases
         found = next(e for e in case.evidence if e.check == "gradient" and e.input == "a")

@@ -172,7 +172,7 @@ def test_a_right_function_passes_whatever_its_accuracy(ns: Any, name: str, given
 @pytest.mark.parametrize("name", ACCURATE)
 def test_its_wrong_twin_fails(ns: Any, name: str, unexplained: None) -> None:
     forward, vjp, x = ACCURATE[name]
-    assert checked(function_of(ns, forward, doubled(vjp)), x, ns).verdict is Verdict.FAILED
+    assert checked(function_of(ns, forward, doubled(vjp)), x[:2], ns).verdict is Verdict.FAILED
 
 
 FORMULAS = {

@@ -130,7 +130,7 @@ def logarithmic_mean(ns: Any, limit: float, factor: float) -> Any:
 @pytest.mark.parametrize("limit", [1e-3, 1e-5])
 @pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (2, Verdict.FAILED), (1.1, Verdict.FAILED)])
 def test_a_narrow_branch_for_equal_entries_counts(ns: Any, limit: float, factor: float, verdict: Verdict) -> None:
-    inputs = {name: {"shape": [3], "domain": "positive"} for name in "ab"}
+    inputs = {name: {"shape": [2], "domain": "positive"} for name in "ab"}
     (case,) = gradcli.check(logarithmic_mean(ns, limit, factor), inputs, order=1, samples=1, shrink=False).cases
     assert case.verdict is verdict, case.notes
     assert all("are equal" in finding.message for finding in case.findings)
