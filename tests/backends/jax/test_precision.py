@@ -70,7 +70,9 @@ def test_inputs_are_inferred_for_them(file):
 
 def test_a_wrong_one_fails(file):
     given = {"x": {"shape": [3, 4]}}
-    (finding,) = gradcli.check(f"{file}:wrong", given, order=1, shrink=False, only=["gradient"]).cases[0].findings
+    (finding,) = (
+        gradcli.check(f"{file}:wrong", given, order=1, samples=1, shrink=False, only=["gradient"]).cases[0].findings
+    )
     assert finding.kind is FindingKind.WRONG_FACTOR
     assert finding.input == "x"
 
@@ -151,7 +153,7 @@ def test_a_gradient_in_float32_loses_what_forward_and_the_inputs_keep(tmp_path, 
     monkeypatch.chdir(tmp_path)
     given = {"x": {"shape": [3, 4], "dtype": dtype}, "scale": {"shape": [4], "dtype": dtype}}
     only = ("gradient", "precision")
-    case = gradcli.check(f"rounding.py:{name}", given, order=1, shrink=False, only=only).cases[0]
+    case = gradcli.check(f"rounding.py:{name}", given, order=1, samples=1, shrink=False, only=only).cases[0]
     assert [each.kind for each in case.findings if each.input == "scale"] == kinds, (case.findings, case.error)
 
 
@@ -178,11 +180,12 @@ right, wrong = rule(0), rule(1)
 """
 
 
+@pytest.mark.usefixtures("unexplained")
 def test_slopes_of_a_table_in_float32_may_be_off_by_a_few_of_its_roundings(tmp_path, monkeypatch):
     (tmp_path / "table.py").write_text(TABLE)
     monkeypatch.chdir(tmp_path)
-    given = {"x": {"shape": [3, 4], "low": -3.0, "high": 3.0}}
-    checks = {"order": 1, "shrink": False, "only": ("gradient",)}
+    given = {"x": {"shape": [4], "low": -3.0, "high": 3.0}}
+    checks = {"order": 1, "samples": 1, "shrink": False, "only": ("gradient",)}
     right, wrong = (gradcli.check(f"table.py:{name}", given, **checks).cases[0] for name in ("right", "wrong"))
     assert right.verdict is Verdict.PASSED, right.findings
     assert right.resolution is not None

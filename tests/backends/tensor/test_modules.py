@@ -43,7 +43,7 @@ def held(case):
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["Layer", "Stack", "stack", "counting"])
 def test_right_modules_pass_with_their_parameters_as_inputs(file, name):
-    report = gradcli.check(f"{file}:{name}", order=2, shrink=False)
+    report = gradcli.check(f"{file}:{name}", order=2, samples=1, shrink=False)
     assert report.ok, str(report)
     expected = {
         "Layer": ["weight", "norm.weight", "norm.bias"],
