@@ -87,16 +87,18 @@ X = InputSpec(name="x", shape=(3, 4))
 
 @pytest.mark.parametrize("given", [(), (X,)], ids=["inferred", "by default"])
 @pytest.mark.parametrize(("name", "wrong"), [("right", []), ("wrong", ["alpha"])])
+@pytest.mark.usefixtures("unexplained")
 def test_a_default_is_checked_where_the_rule_has_a_gradient_for_it(checked, name, wrong, given):
     case = checked(name, *given)
-    assert [finding.input for finding in case.findings] == wrong, case.error
+    assert [e.input for e in case.evidence if e.verdict is Verdict.FAILED] == wrong, case.error
     assert [spec.shape for spec in case.inputs if spec.name == "alpha"] == [()]
 
 
 @pytest.mark.parametrize(("name", "wrong"), [("right_forward_mode", []), ("wrong_forward_mode", ["delta"])])
+@pytest.mark.usefixtures("unexplained")
 def test_a_number_that_inference_chose_is_checked(checked, name, wrong):
     case = checked(name, only=("gradient", "forward-mode"))
-    assert [finding.input for finding in case.findings] == wrong, case.error
+    assert [e.input for e in case.evidence if e.verdict is Verdict.FAILED] == wrong, case.error
 
 
 @pytest.mark.parametrize("name", ["constant", "needs_the_number"])

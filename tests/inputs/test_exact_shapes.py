@@ -27,6 +27,7 @@ def gradients_of_cut(ns: Any, g: Any, adjacency: Any, s: Any, wrong: str = "") -
 
 
 @pytest.mark.parametrize("wrong", ["", "symmetry", "1 % off", "half"])
+@pytest.mark.usefixtures("unexplained")
 def test_a_matrix_is_taken_where_backward_returns_one_for_a_vector(ns: Any, wrong: str) -> None:
     result = checked(function_of(ns, cut, lambda *given: gradients_of_cut(*given, wrong=wrong)))
     assert result.verdict is (Verdict.FAILED if wrong else Verdict.PASSED), result

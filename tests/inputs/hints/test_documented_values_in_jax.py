@@ -49,8 +49,9 @@ def rotated(factor):
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("target", "shapes"), [(masked_sum, ((3, 4), (4,))), (rotated, ((4, 5, 6), (5, 3), ()))])
+@pytest.mark.usefixtures("unexplained")
 def test_masks_and_halves_of_axes_in_jax(target, shapes) -> None:
-    case = gradcli.check(target(1.0), shrink=False, order=1, only=["gradient"]).cases[0]
+    case = gradcli.check(target(1.0), shrink=False, order=1, samples=1, only=["gradient"]).cases[0]
     assert case.verdict is Verdict.PASSED
     assert tuple(spec.shape for spec in case.inputs) == shapes
     assert gradcli.check(target(0.5), shrink=False, order=1, only=["gradient"]).verdict is Verdict.FAILED

@@ -31,8 +31,8 @@ def test_what_is_scattered_has_a_gradient() -> None:
     case = gradcli.check(edges(1), shrink=False, order=1, samples=1, only=["gradient"]).cases[0]
     assert case.verdict is Verdict.PASSED
     assert [spec.domain for spec in case.inputs] == ["normal", "normal", "indices", "indices"]
-    for seed in (0, 1, 2):
-        wrong = gradcli.check(edges(2), shrink=False, order=1, seed=seed, only=["gradient"]).cases[0]
+    for seed in (0, 1):
+        wrong = gradcli.check(edges(2), shrink=False, order=1, samples=1, seed=seed, only=["gradient"]).cases[0]
         assert [(f.kind.value, f.input) for f in wrong.findings] == [("wrong-factor", "edge_weight")]
 
 
@@ -131,9 +131,10 @@ def rms_norm(factor: float) -> Any:
     return norm
 
 
+@pytest.mark.usefixtures("unexplained")
 def test_a_gradient_summed_over_some_axes_is_that_of_a_vector() -> None:
-    case = gradcli.check(rms_norm(1), shrink=False, order=1, only=["gradient"]).cases[0]
+    case = gradcli.check(rms_norm(1), shrink=False, order=1, samples=1, only=["gradient"]).cases[0]
     assert case.verdict is Verdict.PASSED
     assert [spec.shape for spec in case.inputs] == [(3, 4), (4,)]
-    wrong = gradcli.check(rms_norm(0.999), shrink=False, order=1, only=["gradient"]).cases[0]
-    assert [f.input for f in wrong.findings] == ["scale"]
+    wrong = gradcli.check(rms_norm(0.999), shrink=False, order=1, samples=1, only=["gradient"]).cases[0]
+    assert {e.input for e in wrong.evidence if e.verdict is Verdict.FAILED} == {"scale"}

@@ -145,6 +145,7 @@ def test_where_forward_takes_logarithms_the_limits_are_positive(ns):
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", [[2, 3], []], ids=["for each entry", "scalar"])
+@pytest.mark.usefixtures("unshrunk")
 def test_where_shapes_are_given_a_note_says_which_domains_put_them_in_order(ns, shape):
     class Limited(ns.autograd.Function):
         @staticmethod

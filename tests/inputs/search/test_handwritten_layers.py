@@ -134,7 +134,7 @@ class Attention(Function):
 
 
 def checked(function: Any) -> tuple[CheckResult, dict[str, tuple[int, ...]]]:
-    result = gradcli.check(function, order=1, shrink=False).cases[0]
+    result = gradcli.check(function, order=1, samples=1, shrink=False, only=["returns", "gradient"]).cases[0]
     return result, {spec.name: spec.shape for spec in result.inputs if spec.shape is not None}
 
 

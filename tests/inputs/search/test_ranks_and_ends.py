@@ -187,7 +187,7 @@ def test_inputs_that_backward_fits_as_well_are_found(ns: Any, rule: Callable[...
     target = type(
         "Own", (ns.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     )
-    settings = Settings(order=1, shrink=False, only=("returns", "gradient"))
+    settings = Settings(order=1, samples=1, shrink=False, only=("returns", "gradient"))
     result = check_object(target, case_of(CheckSpec(target="module:Own"), settings))
     assert result.verdict is (Verdict.FAILED if wrong else Verdict.PASSED), (result.findings, result.error)
     assert not any("shape" in finding.kind.value for finding in result.findings)
