@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import warm
+
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -32,9 +34,8 @@ def stable(text):
 def run(command, folder):
     arguments = shlex.split(command)
     assert arguments[0] == "gradcli"
-    done = subprocess.run(
-        [sys.executable, "-m", "gradcli", *arguments[1:]], cwd=folder, capture_output=True, text=True, timeout=120
-    )
+    imports = "torch" if "from torch" in (folder / "mymodule.py").read_text(encoding="utf-8") else None
+    done = warm.run_for_text(arguments[1:], folder, imports=imports)
     assert "Traceback" not in done.stderr
     return done
 
