@@ -64,7 +64,7 @@ def function_in(patch, folder):
 @pytest.mark.parametrize("framework", FRAMEWORKS[:1])
 def test_a_mode_that_backward_ignores(framework, tmp_path, monkeypatch):
     """No formula of this backward is right for both modes, so the search would last as long as it may."""
-    monkeypatch.setattr("benchmarks.fix.run.SECONDS", 5.0)
+    monkeypatch.setattr("benchmarks.fix.run.SECONDS", 3.0)
     patch, t = patch_of(MODES, framework, tmp_path), module(framework)
     assert "zip([x, ctx.mode], needed)" in patch.after
     own = function_in(patch, tmp_path)

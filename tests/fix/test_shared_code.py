@@ -108,7 +108,7 @@ def test_a_base_with_another_mistake_is_not_edited_for_its_child(framework, tmp_
 @pytest.mark.sampled(1)
 def test_a_base_is_not_corrected_at_the_cost_of_its_child(framework, tmp_path):
     text = BASE.format(base="x ** 3", slope="g * 2 * x") + CHILD.format(child="x ** 2")
-    done = run(tmp_path, framework, text, "fix", "own.py:Base", "--budget", "5")
+    done = run(tmp_path, framework, text, "fix", "own.py:Base", "--budget", "3")
     assert done.returncode == 1
     assert re.search(r"Base passes, but Child, which runs the same code, then fails", done.stdout), done.stdout
 
@@ -175,7 +175,7 @@ def test_a_base_that_is_right_at_first_order_alone_is_not_broken_by_what_its_chi
 def test_a_base_in_another_file_is_not_broken(framework, tmp_path):
     (tmp_path / "base.py").write_text(HEAD[framework] + BASE.format(base="x ** 3", slope="g * 3 * x ** 2"))
     text = "from base import Base\n" + CHILD.format(child="x ** 2")
-    done = run(tmp_path, framework, text, "fix", "own.py:Child", "--budget", "5")
+    done = run(tmp_path, framework, text, "fix", "own.py:Child", "--budget", "3")
     assert done.returncode == 1
     assert "Child passes, but Base, which runs the same code, then fails" in done.stdout
 

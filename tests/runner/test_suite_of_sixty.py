@@ -17,7 +17,7 @@ from tests.programs.suite_of_sixty import MISTAKES, RIGHT, WRONG, write_suite
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/reporters/data"
-LONGEST = 6.0
+LONGEST = 4.0
 ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 """pytest without the other plugins that are installed."""
 Cases = dict[str, list[object]]
