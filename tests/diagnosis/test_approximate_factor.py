@@ -40,7 +40,7 @@ def root(framework: str, change: Callable[[Any, Any], Any]) -> CheckResult:
             return change(torch, g * b / (2 * y)), g * y
 
     inputs = {"a": {"shape": [3], "domain": "positive"}, "b": {"shape": [3]}}
-    return gradcli.check(Root, inputs, order=1, samples=1, shrink=False).cases[0]
+    return gradcli.check(Root, inputs, order=1, samples=1, shrink=False, only=("gradient",)).cases[0]
 
 
 FRAMEWORKS = ("gradcli.engine", "torch")

@@ -188,6 +188,7 @@ def test_of_the_forms_that_fit_a_gradient_with_one_wrong_entry_few_are_kept(back
         insort(found, hit, key=key)
 
     monkeypatch.setattr(library, "insort", watched)
+    monkeypatch.setattr("gradcli.diagnosis.slips.search._SECONDS", 2.0)
     subject, evidence = cancelling(backend)
     with backend.session():
         (finding,) = name_findings(evidence, subject)
