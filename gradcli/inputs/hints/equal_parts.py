@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 _CUT = r"(?:chunk|tensor_split|array_split|split)\([^()\d]*(\d+)"
-_SLICED = r"\b(\d) ?\* ?\w+"
+_SLICED = r":[ \t]*(\d) ?\* ?\w+|(?<![\w.])(\d) ?\* ?\w+(?:\.\w+)?(?:\[-?\d\])?[ \t]*:"
 _UNPACKED = r"values to unpack \(expected (\d+)"
 _LEFT_OUT = r"[\[,]\s*(?:(\d)\s*:|:\s*-(\d))\s*(?=[\],])"
 _MOST = 6
@@ -20,7 +20,7 @@ Sizes = Mapping[int, int]
 def parts_of(forward: str) -> tuple[int, ...]:
     """Into how many parts the source of forward may cut an axis: `chunk(4)`, or a last slice from `3 * hidden` on."""
     cut = {int(number) for number in re.findall(_CUT, forward)}
-    sliced = max((int(number) for number in re.findall(_SLICED, forward) if ":" in forward), default=0)
+    sliced = max((int(end or start) for end, start in re.findall(_SLICED, forward)), default=0)
     found = cut | ({sliced, sliced + 1} if sliced > 1 else set())
     return tuple(sorted(number for number in found if 2 <= number <= _MOST))
 

@@ -189,6 +189,10 @@ def test_a_number_that_lacks_an_attribute_is_no_misspelt_name() -> None:
         ("i, f, o, u = g[:, :H], g[:, H:2*H], g[:, 2*H:3*H], g[:, 3*H:]", (3, 4)),
         ("x.chunk(40)", ()),
         ("2 * x", ()),
+        ("def half(x):\n    return 0.5 * x * x", ()),
+        ("def twice(x):\n    2 * x", ()),
+        ("z[:, 2 * x.shape[1]:]", (2, 3)),
+        ("g[..., 0 : 2 * self.n]", (2, 3)),
     ],
 )
 def test_source_tells_into_how_many_parts_an_axis_is_cut(source: str, parts: tuple[int, ...]) -> None:
