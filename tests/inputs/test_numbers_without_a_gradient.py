@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import gradcli
+from gradcli.inputs.hints.suggested_constants import in_order
 from gradcli.results import CheckResult
 from gradcli.verdict import Verdict
 
@@ -79,3 +80,152 @@ def test_a_number(ns: Any) -> None:
 def test_a_tensor_that_lacks_its_gradient(ns: Any, made: Any) -> None:
     case = checked(made(ns, 1.0))
     assert [(finding.kind.value, finding.input) for finding in case.findings] == [("missing-gradient", "level")]
+
+
+def staircase(ns: Any, kept: bool, factor: float = 1.0) -> type:
+    """Quadratic between two knots; where they are kept, forward saves them as it saves tensors."""
+
+    class Staircase(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, knot0: Any, knot1: Any) -> Any:
+            if kept:
+                ctx.save_for_backward(x, knot0, knot1)
+            part = ((x - knot0) / (knot1 - knot0)).clamp(0, 1)
+            ctx.slope = 2 * part * ((part > 0) & (part < 1)) / (knot1 - knot0)
+            return part * part
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return factor * g * ctx.slope, None, None
+
+    class Plain(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, knot0: Any, knot1: Any) -> Any:
+            ctx.save_for_backward(x)
+            ctx.knots = knot0, knot1
+            part = ((x - knot0) / (knot1 - knot0)).clamp(0, 1)
+            return part * part
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,), (low, high) = ctx.saved_tensors, ctx.knots
+            inside = ((x > low) & (x < high)).to(x.dtype)
+            return factor * g * inside * 2 * (x - low) / (high - low) ** 2, None, None
+
+    return Staircase if kept else Plain
+
+
+def line(ns: Any, kept: bool, factor: float = 1.0) -> type:
+    """a x + b, which saves nothing; where tensors are kept as attributes, a may be one."""
+
+    class Line(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, a: Any, b: Any) -> Any:
+            ctx.a = a
+            return a * x + b
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return factor * g * ctx.a, None, None
+
+    class Kept(Line):
+        @staticmethod
+        def forward(ctx: Any, x: Any, a: Any, b: Any) -> Any:
+            ctx.x, ctx.a = x, a
+            return a * x + b
+
+    return Kept if kept else Line
+
+
+def limited(ns: Any, kept: bool, factor: float = 1.0) -> type:
+    """A clamp; where its limits are kept, they are tensors."""
+
+    class Limited(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, lower: Any, upper: Any) -> Any:
+            if kept:
+                ctx.save_for_backward(x, lower, upper)
+            ctx.inside = (x >= lower) & (x <= upper)
+            return ns.clamp(x, lower, upper)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return factor * g * ctx.inside.to(g.dtype), None, None
+
+    class Plain(Limited):
+        @staticmethod
+        def forward(ctx: Any, x: Any, lower: Any, upper: Any) -> Any:
+            ctx.inside = (x >= lower) & (x <= upper)
+            return ns.clamp(x, lower, upper)
+
+    return Limited if kept else Plain
+
+
+def swinging(ns: Any, kept: bool, factor: float = 1.0) -> type:
+    """A sine whose rise and foot setup_context saves, or keeps as numbers."""
+
+    class Swinging(ns.autograd.Function):
+        @staticmethod
+        def forward(x: Any, rise: Any, foot: Any) -> Any:
+            return rise * x.sin() + foot
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            x, r, _ = inputs
+            ctx.save_for_backward(x)
+            ctx.rise = r
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return factor * g * ctx.rise * ctx.saved_tensors[0].cos(), None, None
+
+    class Kept(Swinging):
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            x, r, _ = inputs
+            ctx.save_for_backward(x, r)
+            ctx.rise = r
+
+    return Kept if kept else Swinging
+
+
+UNNAMED = [staircase, line, limited, swinging]
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("made", UNNAMED)
+def test_all_arguments_without_a_gradient_are_numbers_in_ascending_order(ns: Any, made: Any) -> None:
+    right = gradcli.check(made(ns, False), shrink=False, order=1, only=("gradient",)).cases[0]
+    assert right.verdict is Verdict.PASSED
+    assert [spec.kind for spec in right.inputs] == ["tensor", "value", "value"]
+    assert right.inputs[1].value < right.inputs[2].value
+    wrong = gradcli.check(made(ns, False, 1.25), shrink=False, order=1, only=("gradient",)).cases[0]
+    assert [(f.kind.value, f.input) for f in wrong.findings] == [("wrong-factor", "x")]
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("made", UNNAMED)
+def test_what_is_kept_as_tensors_are_lacks_its_gradient(ns: Any, made: Any) -> None:
+    case = gradcli.check(made(ns, True), shrink=False, order=1, only=("gradient",)).cases[0]
+    assert case.verdict is Verdict.FAILED
+    missing = {f.input for f in case.findings if f.kind.value == "missing-gradient"}
+    assert missing
+    assert "x" not in missing
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ([], []),
+        ([None], [()]),
+        ([None, None, None], [(0.3, 2), (0.9, 3), (1.5, 4)]),
+        ([3, None], [(), (3.6, 4)]),
+        ([None, None, -1.0], [(-2.2, -3.0), (-1.6, -2.0), ()]),
+        ([-1.0, None, 1.0], [(), (0.0,), ()]),
+        ([2.0, None, 1.0], [(), (1.5,), ()]),
+    ],
+)
+def test_numbers_in_order_with_those_that_were_given(
+    known: list[float | None], expected: list[tuple[float, ...]]
+) -> None:
+    assert in_order(known) == expected

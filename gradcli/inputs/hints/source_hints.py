@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from gradcli.frozen import dataclass
-from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors, is_layers_parameter, names_tensors
+from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors, names_tensors
 from gradcli.inputs.hints.buffers import arrays_written_into, single_entries, written_into
 from gradcli.inputs.hints.conjugates import conjugates_arguments, conjugates_reals, surroundings
 from gradcli.inputs.hints.documented_order import Order, documented_order
@@ -20,6 +20,7 @@ from gradcli.inputs.hints.entries_read import entries_read, without_components
 from gradcli.inputs.hints.named_gradients import sums_of_named
 from gradcli.inputs.hints.one_hot_labels import one_hot_labels
 from gradcli.inputs.hints.random_keys import random_keys
+from gradcli.inputs.hints.suggested_constants import numbers_among
 from gradcli.inputs.hints.summed_cotangents import Sum, returned_values, sums_of
 from gradcli.sources import nodes_of, source_of, tree_of
 from gradcli.targets import TargetInfo
@@ -34,7 +35,6 @@ _CONVERTED = r"(?<![\w.]){0}\.(?:to|type_as|astype)\(\s*(?!{0}\b)(\w+)(?:\.dtype
 _CONJUGATES = r"(?:\b(?!self\b|cls\b)[a-z_]\w*|[\])])\.conj(?:ugate)?\(|(?<![\w.])conj\("
 _COMPLEX = rf"{_CONJUGATES}|complex|\.imag\b|\.real\b|\.polar\(|\.angle\("
 _REDUCED = r"\.(?:sum|mean|var|std|amax|norm)\((?:dim=|axis=)?[(\[]([\d, ]+)[)\]]"
-_SAVES = "save_for_backward"
 _NUMBERS = {"Number": "float", "Real": "float", "Integral": "int", "Complex": "complex"}
 _EQUALITIES = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 _GROUPS = (ast.Tuple, ast.List, ast.Set)
@@ -51,7 +51,7 @@ class SourceHints:
     global names, `documented` the shapes that docstrings and comments give for arguments, and `values` what they say of
     the values. `tensors` are annotated as such. `keys` are JAX's random keys, True for typed ones. `order` holds pairs
     of sizes of which the first is the larger one; `letters` are those of einsums. Forward writes into `written`, of
-    which `arrays` cannot be numbers, and takes the only entry of `single`.
+    which `arrays` cannot be numbers, and takes the only entry of `single`. `numbers` may be such.
     """
 
     forward: str
@@ -69,6 +69,7 @@ class SourceHints:
     written: frozenset[str] = frozenset()
     arrays: frozenset[str] = frozenset()
     single: frozenset[str] = frozenset()
+    numbers: frozenset[str] = frozenset()
 
     def sum_of(self, position: int) -> Sum | None:
         """The sum of the cotangent that is a factor of this argument's gradient."""
@@ -194,22 +195,6 @@ class SourceHints:
             re.search(rf"assert not {read}|assert {read} (?:is|==) False|if {read}:\s*raise\b", self.forward)
             is not None
         )
-
-    def seems_a_number(self, name: str, position: int) -> bool:
-        """Whether an argument gets None from backward and is not saved as a tensor is, as others are.
-
-        Not what documentation describes as a tensor, nor what is called as a layer's parameter: that may lack its
-        gradient.
-        """
-        if self.gradient_of(position) is not False or is_layers_parameter(name):
-            return False
-        if name in self.documented or name in self.arrays:
-            return False
-        tree = None if name in self.tensors or name in self.values.domains else tree_of(self.forward)
-        calls = [node for node in nodes_of(tree) if isinstance(node, ast.Call)] if tree is not None else []
-        saved = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == _SAVES]
-        inside = {node.id for call in saved for node in ast.walk(call) if isinstance(node, ast.Name)}
-        return bool(saved) and name not in inside
 
     def is_condition(self, name: str) -> bool:
         """Whether forward or backward branches on the truth value of an argument, as in `if not training`."""
@@ -350,11 +335,14 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     gradients = _gradients(text, len(names))
     used = ChainMap(*map(surroundings, (info.forward, None if info.inner else info.backward)))
     arrays = arrays_written_into(tree, names)
-    numbers = [
+    scalars = [
         name
         for name, gradient in zip(names, gradients, strict=True)
         if values.types.get(name) == "scalar" and (gradient is not False or name in arrays)
     ]
+    documented = {**dict.fromkeys(scalars, ()), **entries, **values.shapes, **shapes}
+    tensors = frozenset(name for name, annotation in annotations.items() if names_tensors(annotation))
+    saving = tree if info.setup_context is None else tree_of(source_of(info.setup_context))
     return SourceHints(
         forward=own,
         backward=text,
@@ -362,15 +350,16 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         conjugated=tree is not None and conjugates_arguments(tree, names, used),
         sums=sums_of(tree_of(text), names) if text else sums_of_named(tree, names),
         names=used,
-        documented={**dict.fromkeys(numbers, ()), **entries, **values.shapes, **shapes},
+        documented=documented,
         values=values,
         keys=random_keys(info, names, own),
-        tensors=frozenset(name for name, annotation in annotations.items() if names_tensors(annotation)),
+        tensors=tensors,
         order=documented_order(shapes, own, info.documentation),
         letters=einsum_letters(info.forward),
         written=written_into(tree, names),
         arrays=arrays,
         single=single_entries(tree, names),
+        numbers=numbers_among(saving, names, gradients, {*tensors, *documented, *values.domains, *arrays}),
     )
 
 

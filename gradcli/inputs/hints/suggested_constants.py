@@ -1,12 +1,101 @@
-"""The constants that an argument's name or annotation suggests, likeliest first."""
+"""The constants that an argument's name or annotation suggests, likeliest first; and which arguments are numbers."""
 
+import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from gradcli.inputs.hints import argument_names
-from gradcli.inputs.hints.argument_names import excludes_tensors, types_named
+from gradcli.inputs.hints.argument_names import excludes_tensors, is_layers_parameter, types_named
+from gradcli.sources import nodes_of
 from gradcli.targets import Parameter
+
+_SAVES = "save_for_backward"
+_FIRST, _STEP = 0.3, 0.6
+"""Of numbers in ascending order, such as limits: normal numbers lie below, between and above them."""
+
+
+def numbers_among(
+    saving: ast.Module | None, names: Sequence[str], gradients: Sequence[bool | None], tensors: Collection[str]
+) -> frozenset[str]:
+    """The arguments that may be numbers: backward returns None for them, and they are not saved as tensors are.
+
+    A name such as `weight` is that of a layer's parameter, which may lack its gradient. One such as `b` or `scale` is
+    so too, unless another argument of the same Function may be a number. Where tensors are kept as attributes of ctx,
+    nothing tells what else is kept so.
+
+    Args:
+        saving: the syntax tree of what saves them, forward or `setup_context`; None without source.
+        names: of forward's arguments.
+        gradients: whether backward has a gradient for each.
+        tensors: what is annotated or documented as a tensor, or used as one.
+    """
+    known = None if saving is None else _names_there(saving, names)
+    if saving is None or known is None:
+        return frozenset()
+    calls = [node for node in nodes_of(saving) if isinstance(node, ast.Call)]
+    saved = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == _SAVES]
+    inside = {node.id for call in saved for node in ast.walk(call) if isinstance(node, ast.Name)}
+    if not saved:
+        inside, kept = {name for name in names if _is_of_series(names[0], name)}, set(_kept_by_hand(saving))
+        if any(own in kept for own, gradient in zip(known, gradients, strict=True) if gradient is not False):
+            return frozenset()
+    found = {
+        name
+        for name, own, gradient in zip(names, known, gradients, strict=True)
+        if gradient is False and inside.isdisjoint((name, own)) and name not in tensors
+    }
+    others = {name for name in found if not is_layers_parameter(name)}
+    is_sure = not all(means_tensor(name) for name in others)
+    return frozenset(others | {name for name in found if is_sure and _may_be_either(name)})
+
+
+def means_tensor(name: str) -> bool:
+    """Whether a name is a usual one of indices, a mask, labels, targets or running statistics."""
+    word = name.lower().strip("_")
+    named = argument_names.INDEX_NAMES | argument_names.MASK_NAMES
+    patterns = (argument_names.PROBABILITY_NAMES, argument_names.STATE_NAMES)
+    return word in named or any(pattern.fullmatch(word) for pattern in patterns)
+
+
+def _names_there(saving: ast.Module, names: Sequence[str]) -> Sequence[str] | None:
+    """The names that arguments have in forward, or in a `setup_context` that takes them apart; None if it does not."""
+    function = next((node for node in nodes_of(saving) if isinstance(node, ast.FunctionDef)), None)
+    parameters = [each.arg for each in function.args.args] if function is not None else []
+    if set(names) <= set(parameters) or (function is not None and function.args.vararg is not None):
+        return names
+    for node in nodes_of(saving):
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Name(id=name)) if name in parameters:
+                found = [each.id for each in parts if isinstance(each, ast.Name)]
+                if len(found) == len(parts) == len(names):
+                    return found
+    return None
+
+
+def _kept_by_hand(saving: ast.Module) -> Iterator[str]:
+    """The variables that are kept as attributes themselves, as in `ctx.x, ctx.y = x, y` and `ctx.saved = [x, y]`."""
+    for node in nodes_of(saving):
+        if isinstance(node, ast.Assign):
+            attributes = [
+                each for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Attribute)
+            ]
+            values = node.value.elts if isinstance(node.value, ast.Tuple | ast.List) else [node.value]
+            yield from (each.id for each in values if attributes and isinstance(each, ast.Name))
+
+
+def _is_of_series(first: str, name: str) -> bool:
+    """Whether two names are of one series, as x and y, a and b, or x1 and x2: what the first one is, the other is."""
+    if len(first) == len(name) == 1:
+        return 0 < ord(name) - ord(first) <= 2
+    return first != name and first.rstrip("0123456789") == name.rstrip("0123456789")
+
+
+def _may_be_either(name: str) -> bool:
+    """Whether a name of a layer's parameter is as often that of a number, as `b` and `scale` are."""
+    word = name.lower()
+    known = (argument_names.REAL_NUMBERS, argument_names.WHOLE_NUMBERS, argument_names.PERHAPS_NUMBERS)
+    return (len(word) == 1 and word != "w") or any(word in numbers for numbers in known)
 
 
 def suggested(word: str, gradient: bool | None, names: Sequence[str]) -> tuple[Sequence[Any], float, float]:
@@ -30,6 +119,34 @@ def suggested(word: str, gradient: bool | None, names: Sequence[str]) -> tuple[S
         if re.search(pattern, word):
             return values, 0.0, offset
     return (), 0.0, 0.0
+
+
+def in_order(known: Sequence[float | None]) -> list[tuple[float, ...]]:
+    """Values for the numbers of a Function that are not known, a real one and a whole one, in order with the others.
+
+    Edges, limits and corners come in ascending order, and a Function may be meant for those alone. One number without
+    others needs none.
+
+    Args:
+        known: the numbers in the order of the arguments, None where one is to be chosen.
+    """
+    places = [place for place, value in enumerate(known) if value is not None]
+    found: list[tuple[float, ...]] = []
+    for place, value in enumerate(known):
+        before = max((n for n in places if n < place), default=None)
+        after = min((n for n in places if n > place), default=None)
+        low, high = (None if n is None else known[n] for n in (before, after))
+        if value is not None or len(known) < 2:
+            found.append(())
+        elif before is not None and after is not None and low is not None and high is not None:
+            found.append((low + (high - low) * (place - before) / (after - before),))
+        elif before is not None and low is not None:
+            found.append((low + _STEP * (place - before), low + place - before))
+        elif after is not None and high is not None:
+            found.append((high - _STEP * (after - place), high - (after - place)))
+        else:
+            found.append((_FIRST + _STEP * place, 2 + place))
+    return [tuple(n if isinstance(n, int) else float(f"{n:.6g}") for n in values) for values in found]
 
 
 def sure_constants(parameter: Parameter) -> Sequence[Any]:

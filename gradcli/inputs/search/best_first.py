@@ -25,6 +25,7 @@ from gradcli.inputs.search.choice import (
     of_documented_shape,
     overruled_by,
     reply_avoided,
+    with_tensors,
 )
 from gradcli.inputs.search.domains import (
     computes_of_matrices,
@@ -82,7 +83,7 @@ class BestFirstSearch:
         self._hints = hints
         self.attempted = Attempted(trials, attempt_backward)
         self._square = square_domain(hints.forward)
-        self._numbers = frozenset(n for n, slot in enumerate(trials.slots) if hints.seems_a_number(slot.name, n))
+        self._numbers = frozenset(n for n, slot in enumerate(trials.slots) if slot.name in hints.numbers)
         counted = replace(hints, forward="").branches_on_rank
         self._counted = frozenset(n for n, slot in enumerate(trials.slots) if slot.name in counted)
         self._fit = Fitting(
@@ -113,7 +114,7 @@ class BestFirstSearch:
         chosen = chosen_among(self._found)
         self.is_degenerate = chosen.is_degenerate
         likeliest = overruled_by(chosen, self._found)
-        numbers = notes_on_numbers(chosen, self._found, self._trials.slots)
+        numbers = notes_on_numbers(chosen, self._found, self._trials.slots, self._also_tensors(chosen))
         if likeliest is not None and not numbers:
             self.overruled = self._trials.specs(likeliest.solution.guess)
             self.reply_there = reply_avoided(likeliest, chosen)
@@ -336,6 +337,11 @@ class BestFirstSearch:
             for solution in self._unifier(skeleton).of_two_sizes():
                 self._accept(solution)
                 return
+
+    def _also_tensors(self, chosen: Accepted) -> list[int]:
+        """The arguments that are numbers in the chosen inputs, and for which forward takes tensors as well."""
+        skeleton, places = with_tensors(chosen, self._trials.slots)
+        return places if places and isinstance(self._solve(self._unifier(skeleton), skeleton, 0), Solution) else []
 
     def _cost(self, skeleton: Skeleton) -> float:
         return sum(slot.cost(choice) for slot, choice in zip(self._trials.slots, skeleton, strict=True))

@@ -13,7 +13,7 @@ from gradcli.inputs.hints import argument_names
 from gradcli.inputs.hints.argument_names import excludes_tensors, names_tensors
 from gradcli.inputs.hints.documented_values import CLASSES, LABELS, MATRICES
 from gradcli.inputs.hints.source_hints import SourceHints
-from gradcli.inputs.hints.suggested_constants import annotated_values, suggested
+from gradcli.inputs.hints.suggested_constants import annotated_values, means_tensor, suggested
 from gradcli.inputs.hints.summed_cotangents import Sum
 from gradcli.targets import Parameter
 
@@ -40,12 +40,15 @@ UNSURE_LABEL_COST = 0.35
 backward returns None (0.7), and more than one for which it returns a gradient."""
 UNSURE_INDEX_COST = 0.35
 """More than a float tensor, and less where backward returns None for that."""
+NUMBER_COST, NOT_A_TENSOR_COST = 0.4, 1.5
+"""Of a number for which backward returns None, and of a tensor there: in all arguments of one Function alike."""
 STATIC_COST = 4.0
 """Of a tensor for an argument that is declared to be none, as by nondiff_argnums: more than any number."""
 NAMED_INDEX_COST, SURE_INDEX_COST = 0.1, -0.6
 """Of an index input that its name suggests. If backward returns None for it too, it costs less than a float tensor."""
-SAID_BONUS, LABEL_BONUS = 2.0, 0.5
-"""For a tensor that is what documentation says of an argument's values, and for one without a gradient."""
+SAID_BONUS, LABEL_BONUS, SURE_BONUS = 2.0, 0.5, 2.0
+"""For a tensor that is what documentation says of an argument's values, for one without a gradient, and the least of a
+rank that the source gives to one argument alone."""
 LOW_RANK_COST = 3.0
 """Of a rank too low for an axis that forward reads, as in x.shape[2]: as much as the strongest hint on a rank."""
 NO_KEY_COST = 6.0
@@ -119,7 +122,10 @@ def fixed_slot(name: str, parameter: Parameter, spec: InputSpec, shape: tuple[in
     return Slot(name=name, parameter=parameter, choices=((0.0, choice),), fixed=spec, fixed_shape=shape)
 
 
-def slot_for(name: str, parameter: Parameter, position: int, names: Sequence[str], hints: SourceHints) -> Slot:
+def slot_for(
+    name: str, parameter: Parameter, position: int, names: Sequence[str], hints: SourceHints,
+    numbers: Sequence[float] = (),
+) -> Slot:  # fmt: skip
     """The slot of the argument `name` with every plausible choice.
 
     Args:
@@ -128,13 +134,14 @@ def slot_for(name: str, parameter: Parameter, position: int, names: Sequence[str
         position: 0 for the first tensor, which tends to be the input itself.
         names: the names of all arguments.
         hints: what the source of forward and backward says.
+        numbers: what the argument is tried as first, if it may be a number and its name suggests none.
     """
     costs = _Costs()
     annotation = parameter.annotation or ""
     says_nothing = not (names_tensors(annotation) or excludes_tensors(annotation))
     if says_nothing and (demanded := hints.demanded_type(name)) is not None:
         parameter = replace(parameter, annotation=demanded)
-    word = _word(name)
+    word = word_of(name)
     gradient = False if parameter.static else hints.gradient_of(position)
     is_array = name in hints.arrays and not excludes_tensors(parameter.annotation or "")
     tensor_offset = 0.0
@@ -145,9 +152,13 @@ def slot_for(name: str, parameter: Parameter, position: int, names: Sequence[str
         tensor_offset = max(tensor_offset, 1.3 if parameter.default is None else 4.0)
     if parameter.static:
         tensor_offset = max(tensor_offset, STATIC_COST)
+    if is_number := seems_a_number(name, hints) and not parameter.has_default:
+        tensor_offset = max(tensor_offset, NOT_A_TENSOR_COST)
     _add_tensors(costs, word, name, position, names, tensor_offset, hints, parameter.annotation or "")
     if not parameter.has_default and not is_array:
         base = 4.5 if gradient is True else 0.55 if gradient is False and _may_be_constant(word) else CONSTANT_COST
+        base = min(base, NUMBER_COST) if is_number else base
+        costs.put_values(NUMBER_COST - 0.4, numbers, 0.2)
         is_condition = gradient is not True and hints.is_condition(name)
         costs.put_values(COMPARED_COST, (True, False) if is_condition else ())
         _add_any_constant(costs, base + is_condition + (0 if position else 3.6))
@@ -169,7 +180,16 @@ def slot_for(name: str, parameter: Parameter, position: int, names: Sequence[str
     )
 
 
-def _word(name: str) -> str:
+def seems_a_number(name: str, hints: SourceHints) -> bool:
+    """Whether an argument is a number if forward accepts one: backward has no gradient, and no hint is for a tensor."""
+    is_said = name in hints.values.constants or any(
+        bonus >= SURE_BONUS for bonus in hints.rank_bonuses(name, first=False).values()
+    )
+    is_used = bool(hints.index_bonus(name) or hints.mask_bonus(name))
+    return name in hints.numbers and not (is_said or is_used or means_tensor(name))
+
+
+def word_of(name: str) -> str:
     """The name as the lists of names have it. A single capital keeps its case: `k` is a count, `K` seldom is."""
     bare = name.split("[", maxsplit=1)[0].strip("_")
     return bare if len(bare) == 1 else bare.lower()
@@ -255,7 +275,7 @@ def _add_tensors(
     said = hints.values.domains.get(name)
     ranks = _with_vectors({rank: cost - _said_bonus(said, rank) for rank, cost in ranks.items()}, name, names)
     least = hints.least_rank(name)
-    kinds = _real_kinds(word, name, position, gradient, hints)
+    kinds = _real_kinds(word, name, gradient, hints)
     for (rank, cost), (kind, more) in itertools.product(ranks.items(), kinds.items()):
         costs.put(cost + more + offset + LOW_RANK_COST * (rank < least), Choice(kind=kind, rank=rank))
     is_table = hints.is_table(name, names)
@@ -324,10 +344,10 @@ def _said_bonus(said: str | None, rank: int) -> float:
     return SAID_BONUS if said in MATRICES | CLASSES and rank >= least else 0.0
 
 
-def _real_kinds(word: str, name: str, position: int, gradient: bool | None, hints: SourceHints) -> dict[str, float]:
+def _real_kinds(word: str, name: str, gradient: bool | None, hints: SourceHints) -> dict[str, float]:
     """What a real tensor costs more, and one without a gradient where such a one may be meant: labels, buffers."""
     said = hints.values.domains.get(name)
-    is_fixed = name in hints.values.fixed and not hints.seems_a_number(name, position)
+    is_fixed = name in hints.values.fixed and name not in hints.numbers
     is_constant = is_fixed or name in hints.values.constants
     is_label = said in (("simplex", *LABELS) if argument_names.PROBABILITY_NAMES.fullmatch(word) else LABELS)
     is_label = is_label or said == "boolean"

@@ -10,12 +10,12 @@ from collections.abc import Collection, Mapping, Sequence
 
 from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
-from gradcli.inputs.hints.argument_names import PARAMETER_NAMES
+from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors, says_number
 from gradcli.inputs.hints.documented_shapes import Axis, size_of
 from gradcli.inputs.hints.documented_values import MATRICES, Documented
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.summed_cotangents import Sum
-from gradcli.inputs.search.candidates import Choice, Slot
+from gradcli.inputs.search.candidates import Choice, Skeleton, Slot
 from gradcli.inputs.search.domains import SMALL, domain_choice, limit_of
 from gradcli.inputs.search.replies import RAISING_BACKWARD, Reply
 from gradcli.inputs.search.trials import DomainChoice, Guess, Trials, is_state
@@ -281,11 +281,31 @@ def _note_on_sums(specs: Sequence[InputSpec], name: str) -> str:
     )
 
 
-def notes_on_numbers(chosen: Accepted, found: Sequence[Accepted], slots: Sequence[Slot]) -> list[str]:
-    """A note on each number that is a tensor in the likeliest inputs, where backward returns None for it."""
+def with_tensors(chosen: Accepted, slots: Sequence[Slot]) -> tuple[Skeleton, list[int]]:
+    """The skeleton with a tensor without axes for each number that may be a tensor, and where these are.
+
+    Not for one whose name or annotation says that it is a number.
+    """
+    skeleton, places = list(chosen.solution.guess.skeleton), list[int]()
+    for place in sorted(chosen.numbers):
+        slot = slots[place]
+        says = says_number(slot.name) or excludes_tensors(slot.parameter.annotation or "")
+        if skeleton[place].kind == "value" and not says:
+            skeleton[place] = Choice(kind="float", rank=0)
+            places.append(place)
+    return tuple(skeleton), places
+
+
+def notes_on_numbers(
+    chosen: Accepted, found: Sequence[Accepted], slots: Sequence[Slot], taken: Collection[int]
+) -> list[str]:
+    """A note on each number that is a tensor in the likeliest inputs, where backward returns None for it.
+
+    And on each for which forward has `taken` a tensor too.
+    """
     likeliest = min(found, key=lambda each: each.plain_score)
     skeleton = chosen.solution.guess.skeleton
-    places = sorted(_tensors(likeliest) & likeliest.numbers)
+    places = sorted((_tensors(likeliest) & likeliest.numbers) | set(taken))
     return [
         f"{slots[place].name} is taken for a number, because backward returns no gradient for it; if it is a tensor, "
         f"give its shape, as in -i {slots[place].name}=scalar"

@@ -7,8 +7,10 @@ from difflib import get_close_matches
 from gradcli.cases import InputSpec
 from gradcli.errors import UsageError
 from gradcli.inputs.builders import build
-from gradcli.inputs.hints.source_hints import read_hints
-from gradcli.inputs.search.candidates import Slot, fixed_slot, slot_for
+from gradcli.inputs.hints.argument_names import PERHAPS_NUMBERS, excludes_tensors, says_number
+from gradcli.inputs.hints.source_hints import SourceHints, read_hints
+from gradcli.inputs.hints.suggested_constants import in_order, suggested
+from gradcli.inputs.search.candidates import Slot, fixed_slot, seems_a_number, slot_for, word_of
 from gradcli.targets import Parameter, TargetInfo
 
 _VARIADIC_COUNTS = (2, 1, 3)
@@ -48,13 +50,33 @@ def _slots(info: TargetInfo, given: dict[str, InputSpec], extra: Sequence[InputS
         places += [(name, replace(parameter, name=name)) for name in names]
     names = [name for name, _ in places]
     hints = read_hints(info, names)
+    numbers = _numbers(places, given, hints)
     found = []
     for position, (name, parameter) in enumerate(places):
         if name in given:
             found.append(fixed_slot(name, parameter, given[name], _shape(given[name])))
         else:
-            found.append(slot_for(name, parameter, position, names, hints))
+            found.append(slot_for(name, parameter, position, names, hints, numbers.get(name, ())))
     return tuple(found)
+
+
+def _numbers(
+    places: Sequence[tuple[str, Parameter]], given: dict[str, InputSpec], hints: SourceHints
+) -> dict[str, tuple[float, ...]]:
+    """The numbers to try first for arguments that seem to be numbers and whose names suggest none."""
+    known: dict[str, float | None] = {}
+    sure = False
+    for name, parameter in places:
+        value, word = given[name].value if name in given else parameter.default, word_of(name)
+        if name not in hints.numbers or name in hints.values.types or excludes_tensors(parameter.annotation or ""):
+            continue
+        if type(value) in (int, float) and not says_number(name):
+            known[name] = value
+        elif name not in given and not parameter.has_default and seems_a_number(name, hints):
+            is_new = not suggested(word, False, list(hints.numbers))[0]
+            sure = sure or is_new
+            known |= {name: None} if is_new or word in PERHAPS_NUMBERS else {}
+    return dict(zip(known, in_order(list(known.values())), strict=True)) if sure else {}
 
 
 def _shape(spec: InputSpec) -> tuple[int, ...]:
