@@ -270,10 +270,12 @@ def surrogate(suspect: Suspect) -> Named | None:
         return None
     if not uncertainty.max(initial=0.0) <= _ZERO * np.abs(mismatch.claimed).max():
         return None
+    size, wrong = mismatch.numeric.size, int((np.abs(mismatch.claimed) > uncertainty).sum())
+    where = f"in all {size}" if wrong == size else f"in {wrong} of the {size}"
     return (
         FindingKind.WRONG_GRADIENT,
-        f"{suspect.name}: backward returns a gradient where forward's derivative is zero, in all "
-        f"{mismatch.numeric.size} entries of the Jacobian; {SURROGATE_ADVICE}",
+        f"{suspect.name}: backward returns a gradient where forward's derivative is zero, {where} entries of the "
+        f"Jacobian; {SURROGATE_ADVICE}",
         {},
     )
 

@@ -26,6 +26,11 @@ def test_a_derivative_that_is_known_to_be_zero_is_called_zero(numeric, bound):
     assert "where forward's derivative is zero, in all 2 entries" in message
 
 
+def test_entries_that_backward_leaves_at_zero_are_not_counted():
+    _, message, _ = surrogate(suspect([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]))
+    assert "where forward's derivative is zero, in 1 of the 3 entries of the Jacobian" in message
+
+
 @pytest.mark.parametrize(
     ("numeric", "bound"), [(-11.2, np.inf), (0.02, 0.5), (1e-3, 1e-4), (0.0, np.nan)], ids=["inf", "wide", "off", "nan"]
 )
