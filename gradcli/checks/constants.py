@@ -13,7 +13,9 @@ from gradcli.checks.base import Check, Situation
 from gradcli.checks.batch.all_sizes import shapes_of
 from gradcli.checks.gradient import comparable
 from gradcli.checks.other_points.numbers import (
+    changes_in_order,
     chooses_an_axis,
+    keeps_order,
     loops_until_satisfied,
     may_lay_out,
     padding_for,
@@ -100,7 +102,8 @@ class ConstantsCheck(Check):
         Forward chooses the sizes it takes, so that what backward refuses there says nothing.
         """
         argument = given[position]
-        sets = (each for value in values_to_try(argument, given) for each in at_other_shapes(position, value, given))
+        values = [value for value in values_to_try(argument, given) if keeps_order({position: value}, given)]
+        sets = (each for value in values for each in at_other_shapes(position, value, given))
         for arguments in itertools.islice(sets, _SHAPES):
             other = _accepted(situation.subject, arguments)
             if other is not None and other.active == situation.subject.active:
@@ -184,9 +187,15 @@ class ConstantsCheck(Check):
 
         A band of 3 diagonals is stored in 3 columns, and forward may run with another number of either. Numbers that
         choose an axis or place windows are no lengths: a mistake that confuses two axes is right where both are equal.
+        Where several numbers changed, the axis may be as long as their sum.
         """
         value = next(a.value for a in other.arguments if a.name == argument.name)
-        for longer in axes_for(other.arguments, argument, value):
+        given = with_defaults(situation.subject.arguments, situation.subject.info)
+        pairs = [(b.value, a.value) for a, b in zip(given, other.arguments, strict=False) if type(a.value) is int]
+        total = argument.value + sum(new - old for new, old in pairs) if type(argument.value) is int else value
+        for longer in (
+            each for more in dict.fromkeys((value, total)) for each in axes_for(other.arguments, argument, more)
+        ):
             found = self._with_axis(situation, longer, other.arguments, "")
             if found and not any(e.verdict is Verdict.FAILED or e.reference is None for e in found):
                 return longer
@@ -220,11 +229,11 @@ def _changes(position: int, given: Sequence[Argument]) -> Iterator[dict[int, Any
 
     A stride changes nothing if there is one window, and forward refuses a dilation for which the input is too short.
     They are tried with padding then, which makes room for more windows: larger ones first, since backward may be right
-    for a stride of 1 alone.
+    for a stride of 1 alone. Numbers stay in order, as limits do.
     """
     argument = given[position]
     values = values_to_try(argument, given)
-    yield from ({position: value} for value in values)
+    yield from changes_in_order(position, values, given)
     padding = padding_for(argument, given)
     if padding is not None:
         for room in values_to_try(given[padding], given):
@@ -252,8 +261,8 @@ def _joint_changes(given: Sequence[Argument], taken: Mapping[int, Mapping[int, A
         dict.fromkeys((changes[position], *values_to_try(given[position], given)))
         for position, changes in taken.items()
     ]
-    for chosen in itertools.islice(itertools.product(*values), _SETS):
-        yield room | dict(zip(taken, chosen, strict=True))
+    sets = (room | dict(zip(taken, chosen, strict=True)) for chosen in itertools.product(*values))
+    yield from itertools.islice((changes for changes in sets if keeps_order(changes, given)), _SETS)
 
 
 def _label(changes: Mapping[int, object], given: Sequence[Argument]) -> str:

@@ -1,8 +1,9 @@
 """Arguments that are numbers: which of them enter a formula, and the other values that are tried."""
 
+import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,49 @@ def other_values(value: float) -> tuple[Any, ...]:
         return (0.375, 2.5)
     scaled = (in_few_digits(value * _SMALLER), in_few_digits(value * _LARGER))  # a shorter step is more accurate
     return tuple(v for v in scaled if math.isfinite(v) and v != value and v not in _NEUTRAL)
+
+
+def is_ordered(argument: Argument) -> bool:
+    """Whether an argument is a number of a formula, which may be meant to be above or below another one."""
+    value, name = argument.value, argument.name.lower()
+    if argument.is_tensor or type(value) not in (int, float) or not math.isfinite(value) or sets_accuracy(name):
+        return False
+    placed = chooses_an_axis(argument) or places_windows(argument) or may_lay_out(argument)
+    marks = _IGNORED.fullmatch(name) or BLANK_NAMES.fullmatch(name)
+    return is_formula_constant(argument) and not placed and not marks
+
+
+def keeps_order(changes: Mapping[int, Any], arguments: Sequence[Argument]) -> bool:
+    """Whether numbers that differ are in the same order as before where some of them change."""
+    ordered = [n for n, each in enumerate(arguments) if is_ordered(each)]
+    pairs = [(arguments[n].value - arguments[m].value, n, m) for n, m in itertools.combinations(ordered, 2)]
+    new = [changes.get(n, each.value) for n, each in enumerate(arguments)]
+    return all(was == 0 or (new[n] - new[m]) * math.copysign(1, was) > 0 for was, n, m in pairs)
+
+
+def changes_in_order(position: int, values: Sequence[Any], arguments: Sequence[Argument]) -> list[dict[int, Any]]:
+    """The other values of a number as changes that keep it in order with other numbers, by position.
+
+    A limit beyond the other one is another function. A real number that would pass or reach the next one goes half the
+    way there. Where a whole number would, those on that side move along; 0, 1 and -1 replace others only after that.
+    """
+    argument = arguments[position]
+    if not is_ordered(argument):
+        return [{position: value} for value in values]
+    others = {n: each.value for n, each in enumerate(arguments) if n != position and is_ordered(each)}
+    found: list[dict[int, Any]] = []
+    for value in values:
+        ahead = {
+            n: v for n, v in others.items() if (v > argument.value if value > argument.value else v < argument.value)
+        }
+        if keeps_order({position: value}, arguments):
+            found.append({position: value})
+        elif isinstance(value, float):
+            nearest = min(ahead.values(), key=lambda v: abs(v - argument.value))
+            found.append({position: in_few_digits((argument.value + nearest) / 2)})
+        else:
+            found.append({position: value, **{n: v + value - argument.value for n, v in ahead.items()}})
+    return sorted(found, key=lambda changes: changes[position] in _NEUTRAL)
 
 
 def _if_an_axis(argument: Argument, arguments: Sequence[Argument]) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ CANDIDATES = 8
 """The search may take `BUDGET_SECONDS` of processor time; where a candidate takes long, what so many of them take,
 since the steps that make axes short come first; and never more than `MOST_SECONDS` by the clock. Where the failing
 check alone takes longer than that, the arguments are left as they are."""
-_ELSEWHERE = ("other-inputs", "sizes")
+_ELSEWHERE = ("other-inputs", "sizes", "constants")
 """The checks whose failures are wrong gradients at the arguments of the subject that they were measured at."""
 
 

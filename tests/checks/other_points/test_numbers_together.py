@@ -1,7 +1,15 @@
-"""Whole numbers that change together: a mistake that shows only where two of them are not neutral."""
+"""Whole numbers that change together, where a mistake shows only if two are not neutral, and numbers kept in order."""
+
+from typing import Any
 
 import pytest
 
+import gradcli
+from gradcli.cases import Argument
+from gradcli.checks.other_points.numbers import changes_in_order, keeps_order, values_to_try
+from gradcli.engine import float64
+from gradcli.engine import tensor as engine_tensor
+from gradcli.engine.autograd import Function
 from gradcli.verdict import Verdict
 from tests.checks.frameworks import decided, tensor
 
@@ -81,3 +89,82 @@ def test_its_wrong_twin_fails_where_all_numbers_change(backend, ns, made, inputs
     wrong = [e for e in evidence if e.verdict is Verdict.FAILED]
     assert {e.check for e in wrong} == {"constants"}
     assert all(" and " in e.note for e in wrong), wrong
+
+
+def numbers(values: dict[str, Any]) -> list[Argument]:
+    return [Argument(name=name, value=value, is_tensor=False) for name, value in values.items()]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"u": 0, "v": 1}, [{0: 3, 1: 4}, {0: 2, 1: 3}]),
+        ({"v": 1, "u": 0}, [{0: 2}, {0: 3}]),
+        ({"u": 1, "v": 5}, [{0: 2}, {0: 3}]),
+        ({"u": 4, "v": 3}, [{0: 5}, {0: 3, 1: 2}]),
+        ({"u": 2, "v": 3, "w": 3.5}, [{0: 3, 1: 4, 2: 4.5}, {0: 1}]),
+        ({"u": 0.8, "v": 0.7}, [{0: 0.75}, {0: 1.25}]),
+        ({"u": 0.0, "v": 0.25}, [{0: 0.125}, {0: 0.125}]),
+        ({"u": 2, "v": 2}, [{0: 3}, {0: 1}]),
+        ({"u": 1.0, "eps": 0.8}, [{0: 0.75}, {0: 1.5625}]),
+        ({"dim": 0, "v": 1}, []),
+    ],
+)
+def test_changes_that_keep_the_order(values: dict[str, Any], expected: list[dict[int, Any]]) -> None:
+    given = numbers(values)
+    found = changes_in_order(0, values_to_try(given[0], given), given)
+    assert found == expected
+    assert all(keeps_order(changes, given) for changes in found)
+
+
+def test_an_order_is_broken_by_what_passes_or_reaches_another_number() -> None:
+    given = numbers({"u": -1, "v": 0, "w": 2.5})
+    assert keeps_order({1: 2}, given)
+    assert not keeps_order({1: 3}, given)
+    assert not keeps_order({0: 0}, given)
+    assert keeps_order({0: 3, 1: 4, 2: 5.0}, given)
+
+
+def tent(factor: str) -> type[Function]:
+    """Rises from one foot to a top and falls to the other; wrong: a slope does not depend on where its foot is."""
+
+    class Tent(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, start: Any, top: Any, end: Any) -> Any:
+            ctx.save_for_backward(x)
+            ctx.corners = start, top, end
+            rise, fall = (x - start) / (top - start), (end - x) / (end - top)
+            return ((x > start) & (x <= top)).to(x.dtype) * rise + ((x > top) & (x < end)).to(x.dtype) * fall
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,), (start, top, end) = ctx.saved_tensors, ctx.corners
+            rise, fall = 1 / (top - start), 1 / (end - top)
+            rise = 1 if factor == "rise" else rise
+            fall = 1 if factor == "fall" else fall
+            rises, falls = ((x > start) & (x <= top)).to(x.dtype), ((x > top) & (x < end)).to(x.dtype)
+            return g * (rises * rise - falls * fall), None, None, None
+
+    return Tent
+
+
+POINTS = [-1.75, -0.5, 0.25, 0.625, 1.5, 1.75]
+
+
+@pytest.mark.parametrize("corners", [(-1, 0, 1), (0, 1, 2), (-1.0, 0.0, 1.0)])
+def test_corners_that_are_given_in_order(corners: tuple[Any, ...]) -> None:
+    x = engine_tensor(POINTS, dtype=float64, requires_grad=True)
+    right = gradcli.check(tent(""), (x, *corners), shrink=False, order=1, only=("gradient", "constants"))
+    assert right.verdict is Verdict.PASSED
+    for factor in ("rise", "fall"):
+        wrong = gradcli.check(tent(factor), (x, *corners), order=1, only=("gradient", "constants")).cases[0]
+        assert wrong.verdict is Verdict.FAILED
+        assert {finding.input for finding in wrong.findings} == {"x"}
+        assert all("(given: " in finding.message for finding in wrong.findings)
+
+
+def test_the_smallest_failing_input_has_the_number_at_which_it_fails() -> None:
+    x = engine_tensor(POINTS, dtype=float64, requires_grad=True)
+    case = gradcli.check(tent("fall"), (x, -1, 0, 1), order=1, only=("gradient", "constants")).cases[0]
+    assert "the error appears with end=2 (given: 1)" in case.findings[0].message
+    assert case.smallest[1:] == ("start = -1", "top = 0", "end = 2")
