@@ -51,6 +51,12 @@ _OF_A_FUNCTION = re.compile(
     r"\s+of\s*$", re.IGNORECASE,
 )  # fmt: skip
 """As in `the root of a > 0`, unlike in `the probability of x > 0`."""
+_OF_AN_EQUATION = re.compile(
+    r"\b(?:(?P<root>\w+)\s+with\s+(?=[^=]*\b(?P=root)\b)|(?:such that|satisf\w+|solv\w+|roots?|inverse)\b)"
+    r"[^.;\n]*(?<![<>!=])=(?!=)[^.;\n]*"
+    r"\bfor(?:\s+(?:all|any|every|an?))?\s*$", re.IGNORECASE,
+)  # fmt: skip
+"""As in `x with x exp(x) = y for positive y`: an equation to be solved has no cases, `f(x) = x for positive x` may."""
 _MINUS, _PLUS = r"[-−]1(?:\.0?)?", r"\+?1(?:\.0?)?"
 SIGNS = (
     rf"(?:\bin\s*|∈\s*)?\{{\s*(?:{_MINUS}\s*,\s*{_PLUS}|{_PLUS}\s*,\s*{_MINUS})\s*\}}"
@@ -207,6 +213,7 @@ def _stands_alone(text: str, start: int, end: int, names: str, code: str, *, is_
     before, compares = text[:start].rstrip("`'\"*"), re.match(_GREATER, text[end:]) is not None
     is_article = names.strip("`'\"* ") in _ARTICLES
     stands = _STANDS_BEHIND.search(before) or (compares and _OF_A_FUNCTION.search(before))
+    stands = stands or (compares and _OF_AN_EQUATION.search(before))
     stands = stands or (is_kind and not is_article and _BEFORE_A_NOUN.search(before))
     if not stands or _CASES.search(_sentence(text, start)):
         return False
@@ -260,6 +267,8 @@ def _without_texts(code: str) -> str:
 def positives_named(names: Sequence[str], text: str) -> Iterator[str]:
     """The arguments that follow the word, as in `x (N, C), positive alpha (C,)`; not in `for positive x`.
 
+    There they count behind an equation that is solved, as in `x with x exp(x) = y for positive y`.
+
     And those that it follows in brackets, as in `temperature T (positive, in kelvin)`, or `T (positive)` at the end of
     a phrase; not in `passes x (positive) through`.
     """
@@ -270,8 +279,11 @@ def positives_named(names: Sequence[str], text: str) -> Iterator[str]:
             and not _CASES.search(_sentence(text, match.start()))
         ):
             yield match["name"]
-    pattern = rf"{_BEFORE_AN_ADJECTIVE}(?:strictly\s+)?{_SIGN}\s+(?P<names>\w+(?:(?:,|\s+and)\s+\w+)*){_AFTER_A_NAME}"
+    before = rf"(?:{_BEFORE_AN_ADJECTIVE}|(?P<for>\bfor(?:\s+(?:all|any|every|an?))?\s+))"
+    pattern = rf"{before}(?:strictly\s+)?{_SIGN}\s+(?P<names>\w+(?:(?:,|\s+and)\s+\w+)*){_AFTER_A_NAME}"
     for match in re.finditer(pattern, text, re.IGNORECASE):
+        if match["for"] is not None and _OF_AN_EQUATION.search(text[: match.end("for")]) is None:
+            continue
         owners = re.split(r",\s+|\s+and\s+", match["names"])
         sentence = _sentence(text, match.start())
         if owners[0] in names and not _CASES.search(sentence) and not _NEGATIVE.search(sentence):

@@ -11,8 +11,10 @@ _CONSTANT = re.compile(
     r"|\brequires_grad\s*=\s*False\b|\b(?:is|are)\s+detached\b|\bstop[-_ ]gradient\b",
     re.IGNORECASE,
 )
+_BEGIN = r"(?:^(?:\s*(?:in|∈)\s*[(\[{][^()\[\]{}]*[)\]}])?|[,;:(]|\b(?:is|are)\b)\s*"
+"""Of a phrase about an argument, also behind what it lies in: `in (0, 1) noise`."""
 _FIXED = re.compile(
-    r"(?:^|[,;:(]|\b(?:is|are)\b)\s*"
+    rf"{_BEGIN}"
     r"(?:(?:an?|the|all|both|always|kept|held|given|random|float|real|base|pre-?trained)\s+)*"
     r"(?:frozen|fixed|constants?|detached|non-?(?:trainable|learnable)|not\s+(?:trained|learn(?:ed|t)|trainable|learnable)"
     r"|ground[- ]truth(?:\s+\w+)?)"
@@ -21,8 +23,8 @@ _FIXED = re.compile(
     re.IGNORECASE,
 )
 _NOISE = re.compile(
-    r"(?:^|[,;:(]|\b(?:is|are)\b)\s*(?:(?:an?|the|added|sampled|uniform|gaussian|normal|standard|random|white)\s+)*noise"
-    r"(?=\s*(?:$|[.,;:()])|\s+(?:tensors?|arrays?|vectors?|samples?|and)\b)",
+    rf"{_BEGIN}(?:(?:an?|the|added|sampled|uniform|gaussian|normal|standard|random|white)\s+)*noise"
+    r"(?=\s*(?:$|[.,;:()])|\s+(?:tensors?|arrays?|vectors?|samples?|and|in|from|drawn|sampled)\b)",
     re.IGNORECASE,
 )
 WITHOUT_GRADIENT = r"\(\s*(?=(?:no grad|not differentia|non-?differentia|constant\s*\)))"

@@ -35,6 +35,10 @@ from gradcli.verdict import Verdict
         ("x (N, k), y (m, k) frozen, m (N, m)", {"y"}),
         ("Mean x moved by uniform noise y", {"y"}),
         ("y: standard normal noise (N,), x: (N,)", {"y"}),
+        ("x (N,), y (N,) in (0, 1) noise; m (N,)", {"y"}),
+        ("x (N,), y (N,) noise in (0, 1)", {"y"}),
+        ("x (N,), y (N,) in (0, 1) frozen; m (N,)", {"y"}),
+        ("x (N,), y (N,) in (0, 1) noise level", set()),
         ("y: noise level", set()),
     ],
 )
@@ -94,6 +98,7 @@ def nll_of(ns: Any, documentation: str, factor: float) -> type:
         "y (N, K) frozen, no gradient; log_mu (N, K)",
         "y and the mean's logarithm log_mu; y is a constant",
         "exp(log_mu) against noise y",
+        "log_mu (N, K), y (N, K) in (0, 4) noise; compared",
     ],
 )
 def test_a_documented_constant_needs_no_gradient(ns: Any, text: str, factor: float) -> None:

@@ -238,3 +238,24 @@ def test_inputs_of_these_shapes(ns: Any, make: Any, factor: float) -> None:
     assert shapes.get("M", (3, 3)) == (3, 3)
     assert shapes.get("par", (2,)) == (2,)
     assert {f.input for f in case.findings} == (set() if factor == 1 else {list(shapes)[-1]})
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.25])
+def test_an_equation_that_is_solved_says_for_which_numbers(ns: Any, factor: float) -> None:
+    class Side(ns.autograd.Function):
+        """side with side * side = area for positive area"""
+
+        @staticmethod
+        def forward(ctx: Any, area: Any) -> Any:
+            side = area.abs().sqrt()
+            ctx.save_for_backward(side)
+            return side
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (side,) = ctx.saved_tensors
+            return factor * g / (2 * side)
+
+    (case,) = gradcli.check(Side, order=1, shrink=False, only=("gradient",)).cases
+    assert case.inputs[0].domain == "positive"
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
