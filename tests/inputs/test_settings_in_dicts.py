@@ -1,4 +1,6 @@
-"""Settings that forward reads from a dict under short names, and a tensor whose rows it loops over."""
+"""Settings and tensors that forward reads from a dict, itself or elsewhere, and a tensor whose rows it loops over."""
+
+from functools import partial
 
 import numpy as np
 import pytest
@@ -102,3 +104,60 @@ def test_the_flags_of_the_message_name_what_the_dict_holds():
     (case,) = gradcli.check(refusing, grad=lambda dout, cache: dout).cases
     assert case.verdict is Verdict.ERROR
     assert "-i \"settings['flavour']=3x4\"" in case.error
+
+
+def iterated(step, params, z):
+    for _ in range(60):
+        z = step(params, z)
+    return z
+
+
+def spread(params, z):
+    return params["source"] + 0.1 * np.tanh(params["mix"]) @ z
+
+
+def settled(params):
+    return iterated(spread, params, np.zeros_like(params["source"]))
+
+
+def settled_by_part(params):
+    step = partial(spread, params)
+    z = np.zeros_like(params["source"])
+    for _ in range(60):
+        z = step(z)
+    return z
+
+
+def settled_vjp(params, g, factor=1.0):
+    mixed = np.tanh(params["mix"])
+    u = np.linalg.solve(np.eye(len(g)) - 0.1 * mixed.T, g)
+    return {"source": u, "mix": factor * 0.1 * np.outer(u, settled(params)) * (1 - mixed**2)}
+
+
+def wrong_settled_vjp(params, g):
+    return settled_vjp(params, g, 1.25)
+
+
+@pytest.mark.usefixtures("unexplained")
+@pytest.mark.parametrize("function", [settled, settled_by_part])
+def test_keys_that_a_function_reads_which_is_given_to_another(function):
+    leaves = {path for path, _ in containers_of(described(function))["params"].leaves}
+    assert leaves == {"['source']", "['mix']"}
+    for gradient, verdict in ((settled_vjp, Verdict.PASSED), (wrong_settled_vjp, Verdict.FAILED)):
+        (case,) = gradcli.check(function, grad=gradient, shrink=False, only=("gradient",)).cases
+        assert case.verdict is verdict, (case.findings, case.error)
+
+
+def solved(params, x):
+    """params = {'gain': (3,), "shift": (3,)}, x: (3,)"""
+    return np.linalg.lstsq(params, x)
+
+
+def labelled(params, x):
+    """params: {'name': 'gain'}, x: (3,)"""
+    return params["gain"] * x
+
+
+@pytest.mark.parametrize(("function", "keys"), [(solved, ["gain", "shift"]), (labelled, ["gain"])])
+def test_keys_that_documentation_gives_with_their_shapes(function, keys):
+    assert list(containers_of(described(function))["params"].value) == keys

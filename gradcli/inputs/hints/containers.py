@@ -3,12 +3,14 @@
 import ast
 import dataclasses
 import inspect
+import re
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, final
 
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints.argument_names import says_number
-from gradcli.inputs.hints.documented_shapes import documented_shapes
+from gradcli.inputs.hints.documented_shapes import documented_shapes, texts_of
 from gradcli.inputs.hints.source_hints import read_hints
 from gradcli.sources import bindings, nodes_of, source_of, tree_of
 from gradcli.targets import Parameter, TargetInfo
@@ -89,6 +91,8 @@ def containers_of(info: TargetInfo) -> dict[str, Container]:
             continue
         node = _Node()
         _read(info.forward, parameter.name, node, _DEEPEST)
+        for key in _documented_keys(info, parameter.name) if not node.elements and node.each is None else ():
+            node.keys.setdefault(key, _Node())
         kind = _class_of(info.forward, parameter.name, node)
         if kind is not None:
             node.keys, node.elements = {}, {}
@@ -105,6 +109,13 @@ def containers_of(info: TargetInfo) -> dict[str, Container]:
             may_be_a_tensor=kind is None and node.may_be_a_tensor,
         )
     return found
+
+
+def _documented_keys(info: TargetInfo, name: str) -> list[str]:
+    """The keys of a dict that documentation writes out with their shapes: `params = {'w': (3, 3), 'b': (3,)}`."""
+    texts = texts_of(source_of(info.forward), info.documentation)
+    found = [re.search(rf"(?<![\w.]){re.escape(name)}\s*[=:]\s*\{{([^{{}}]*)\}}", text) for text in texts]
+    return [key for match in found if match is not None for key in re.findall(r"['\"](\w+)['\"]\s*:\s*[(\[]", match[1])]
 
 
 def _is_tensor(info: TargetInfo, name: str, node: _Node) -> bool:
@@ -137,7 +148,7 @@ def _is_array(backward: ast.Module | None, position: int, count: int) -> bool:
         if isinstance(own, ast.Name) and isinstance(target, ast.Name) and target.id == own.id
     ]
     functions = [value.func for value in (*listed, *named) if isinstance(value, ast.Call)]
-    return any(str(getattr(function, "attr", getattr(function, "id", ""))) in _MAKERS for function in functions)
+    return any(_last_name(function) in _MAKERS for function in functions)
 
 
 def _is_container(node: _Node, parameter: Parameter) -> bool:
@@ -201,12 +212,17 @@ def _with_own_names(leaves: Sequence[tuple[str, str]], taken: set[str], containe
     return tuple(made)
 
 
-def _read(function: Callable[..., Any], name: str, node: _Node, deepest: int) -> None:
-    """Add to `node` how a function takes its argument `name` apart, also in functions that it passes it on to."""
+def _read(
+    function: Callable[..., Any], name: str, node: _Node, deepest: int, given: Mapping[str, Any] | None = None
+) -> None:
+    """Add to `node` how a function takes its argument `name` apart, also in functions that it passes it on to.
+
+    `given` are functions that it gets as arguments, as a solver does: `solve(step, params, z)`.
+    """
     tree = tree_of(source_of(inspect.unwrap(function)))
     own = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), None) if tree is not None else None
     if own is not None:
-        reader = _Reader(getattr(inspect.unwrap(function), "__globals__", {}), deepest)
+        reader = _Reader(ChainMap({**(given or {})}, getattr(inspect.unwrap(function), "__globals__", {})), deepest)
         reader.known[name] = node
         for statement in own.body:
             reader.visit(statement)
@@ -250,15 +266,26 @@ class _Reader(ast.NodeVisitor):
             if held is not None:
                 held.optional = True
                 return
-        named = self._globals.get(function.id) if isinstance(function, ast.Name) else None
-        called = inspect.unwrap(getattr(named, "fun", named)) if callable(named) else None
-        if inspect.isfunction(called) and self._deepest:
+        arguments = node.args
+        if _last_name(function) == "partial" and arguments:
+            function, arguments = arguments[0], arguments[1:]
+        called = self._function(function)
+        if called is not None and self._deepest:
             names = list(inspect.signature(called).parameters)
-            for place, argument in enumerate(node.args[: len(names)]):
+            passed = dict(zip(names, arguments, strict=False))
+            passed |= {each.arg: each.value for each in node.keywords if each.arg in names}
+            given = {name: own for name, value in passed.items() if (own := self._function(value)) is not None}
+            for name, argument in passed.items():
                 held = self._part(argument)
                 if held is not None:
-                    _read(called, names[place], held, self._deepest - 1)
+                    _read(called, name, held, self._deepest - 1, given)
         self.generic_visit(node)
+
+    def _function(self, node: ast.expr) -> Callable[..., Any] | None:
+        """The function that a name stands for, without decorators; None for anything else."""
+        named = self._globals.get(node.id) if isinstance(node, ast.Name) else None
+        called = inspect.unwrap(getattr(named, "fun", named)) if callable(named) else None
+        return called if inspect.isfunction(called) else None
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
@@ -311,6 +338,10 @@ class _Reader(ast.NodeVisitor):
         if isinstance(key, str):
             return held.keys.setdefault(key, _Node())
         return held.each or held.elements.setdefault(key, _Node()) if isinstance(key, int) else None
+
+
+def _last_name(node: ast.expr) -> str:
+    return str(getattr(node, "attr", getattr(node, "id", "")))
 
 
 def _constant(node: ast.expr) -> object:
