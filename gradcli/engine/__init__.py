@@ -18,9 +18,12 @@ _methods.bind()
 
 from gradcli.engine import amp, autograd, cuda, linalg, random, special, testing, utils
 from gradcli.engine.creation import (
-    Generator, arange, as_tensor, bernoulli, default_generator, empty, empty_like, eye, from_numpy, full,
-    full_like, get_rng_state, linspace, logspace, manual_seed, normal, ones, ones_like, rand, rand_like, randint,
-    randn, randn_like, randperm, scalar_tensor, set_rng_state, tensor, zeros, zeros_like,
+    arange, as_tensor, bernoulli, empty, empty_like, eye, from_numpy, full, full_like, linspace, logspace,
+    multinomial, normal, ones, ones_like, rand, rand_like, randint, randn, randn_like, randperm, scalar_tensor,
+    tensor, zeros, zeros_like,
+)
+from gradcli.engine.generator import (
+    Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state,
 )
 from gradcli.engine.ops.activation import (
     celu, log_softmax, prelu, relu, selu, softmax,
@@ -99,9 +102,6 @@ from gradcli.engine.ops.strides import (
 )
 from gradcli.engine.interface.value_methods import (
     is_floating_point, numel,
-)
-from gradcli.engine.creation import (
-    initial_seed, multinomial, seed,
 )
 from gradcli.engine.interface.environment import (
     are_deterministic_algorithms_enabled, broadcast_shapes, can_cast, contiguous_format, finfo, get_num_threads,

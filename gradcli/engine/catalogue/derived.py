@@ -36,6 +36,7 @@ def _elementwise() -> list[Operation]:
         row("ldexp", lambda t, x, y: t.ldexp(x, y), [(3,), (3,)]),
         row("logaddexp2", lambda t, x, y: t.logaddexp2(x, y), [(2, 3), (3,)]),
         row("threshold", lambda t, x: t.nn.functional.threshold(x, 0.1, 2.0), [(2, 3)], domain=_APART, kinks="at 0.1"),
+        row("rrelu", lambda t, x: t.nn.functional.rrelu(x), [(2, 3)], domain=_APART, kinks="at 0"),
         row("hardshrink", lambda t, x: t.nn.functional.hardshrink(x), [(2, 3)], domain=_APART, kinks="at 0.5"),
         row("softshrink", lambda t, x: t.nn.functional.softshrink(x), [(2, 3)], domain=_APART, kinks="at 0.5"),
         row("hardsigmoid", lambda t, x: t.nn.functional.hardsigmoid(x), [(2, 3)], domain=_APART, kinks="at 3"),

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.creation import get_rng_state, set_rng_state
 from gradcli.engine.func.arguments import called
+from gradcli.engine.generator import get_rng_state, set_rng_state
 from gradcli.engine.grad_mode import STATE, enable_grad, no_grad
 from gradcli.engine.ops.joining import stack
 from gradcli.engine.tensor import Tensor

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.engine import creation
 from gradcli.engine.dtypes import BY_NUMPY, Array, accepted
+from gradcli.engine.generator import Generator, random_source
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import bump, check_may_change, in_place, writeable
@@ -134,26 +135,24 @@ def _drawn(input: Tensor, values: Array) -> Tensor:
     return _overwrite(input, values)
 
 
-def uniform_(input: Tensor, a: float = 0.0, b: float = 1.0, *, generator: creation.Generator | None = None) -> Tensor:
+def uniform_(input: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with random numbers, uniform in [a, b)."""
-    return _drawn(input, creation.random_source(generator).uniform(a, b, input._data.shape))
+    return _drawn(input, random_source(generator).uniform(a, b, input._data.shape))
 
 
-def normal_(
-    input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: creation.Generator | None = None
-) -> Tensor:
+def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with normal random numbers."""
-    return _drawn(input, creation.random_source(generator).normal(mean, std, input._data.shape))
+    return _drawn(input, random_source(generator).normal(mean, std, input._data.shape))
 
 
 def bernoulli_(input: Tensor, p: float = 0.5) -> Tensor:
     """Fill with ones of probability p and zeros."""
-    return _drawn(input, creation.random_source(None).random(input._data.shape) < p)
+    return _drawn(input, random_source(None).random(input._data.shape) < p)
 
 
 def exponential_(input: Tensor, lambd: float = 1.0) -> Tensor:
     """Fill with random numbers of the exponential distribution with a rate."""
-    return _drawn(input, creation.random_source(None).exponential(1 / lambd, input._data.shape))
+    return _drawn(input, random_source(None).exponential(1 / lambd, input._data.shape))
 
 
 def random_(input: Tensor, *bounds: int) -> Tensor:
@@ -161,7 +160,7 @@ def random_(input: Tensor, *bounds: int) -> Tensor:
     kind = input._data.dtype
     widest = np.iinfo(kind).max if kind.kind in "iu" else 2 if kind.kind == "b" else 2 ** (np.finfo(kind).nmant + 1)
     low, high = (bounds[0], bounds[1]) if len(bounds) == 2 else (0, bounds[0] if bounds else int(widest))
-    return _drawn(input, creation.random_source(None).integers(low, high, input._data.shape))
+    return _drawn(input, random_source(None).integers(low, high, input._data.shape))
 
 
 # --- reading out

@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from gradcli.engine.creation import ones
 from gradcli.engine.in_place import in_place
 from gradcli.engine.interface.missing_names import refusal
@@ -70,6 +68,7 @@ from gradcli.engine.nn.functions.pooling import (
 )  # fmt: skip
 from gradcli.engine.nn.functions.resampling import fold, interpolate, pad
 from gradcli.engine.nn.functions.sampling import affine_grid, grid_sample
+from gradcli.engine.nn.functions.tables import embedding, one_hot
 from gradcli.engine.ops.activation import (
     celu,
     elu,
@@ -91,6 +90,7 @@ from gradcli.engine.ops.activation import (
     softsign,
     tanhshrink,
 )  # fmt: skip
+from gradcli.engine.ops.constant import passed
 from gradcli.engine.ops.convolution import Sizes, conv_transpose, convolution
 from gradcli.engine.ops.factorisation import pdist
 from gradcli.engine.ops.linalg import addmm
@@ -146,7 +146,7 @@ def tanh(input: Tensor) -> Tensor:
     return input.tanh()
 
 
-# --- distances and embeddings
+# --- distances
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """Return x / max(|x|_p, eps), with the p-norm along an axis."""
     return input / input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
@@ -156,41 +156,6 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """Return x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along an axis."""
     first, second = x1.norm(2, dim, keepdim=True).clamp_min(eps), x2.norm(2, dim, keepdim=True).clamp_min(eps)
     return (x1 / first * (x2 / second)).sum(dim)
-
-
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """Return the rows of a table: an index [*] and a weight [rows, D] give [*, D]; row padding_idx gets no gradient.
-
-    Raises:
-        RuntimeError: the index does not hold integers.
-        IndexError: there is no such row; negative numbers are none.
-    """
-    if input._data.dtype.kind not in "iu":
-        raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"{input.type()} instead"
-        )
-    rows = weight.index_select(0, input.reshape(-1)).reshape(*input._data.shape, weight._data.shape[1])
-    if padding_idx is None:
-        return rows
-    mask = (input == padding_idx % weight._data.shape[0]).unsqueeze(-1)
-    return rows.masked_fill(mask, 0) + rows.detach().masked_fill(~mask, 0)
-
-
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """Return [..., classes] with 1 at each class and 0 elsewhere (int64), from classes [...].
-
-    Raises:
-        RuntimeError: the classes are not integers from 0 to num_classes - 1 (-1: any number of classes).
-    """
-    if tensor._data.dtype.kind not in "iu":
-        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    count = int(tensor._data.max()) + 1 if num_classes == -1 else num_classes
-    if tensor._data.size and tensor._data.min() < 0:
-        raise RuntimeError("Class values must be non-negative.")
-    if tensor._data.size and tensor._data.max() >= count:
-        raise RuntimeError("Class values must be smaller than num_classes.")
-    return from_array((tensor._data[..., None] == np.arange(count)).astype(np.int64))
 
 
 # --- attention
@@ -273,9 +238,10 @@ def batch_norm(
             running_var.detach().mul_(1 - momentum).add_(from_array(unbiased * momentum))
     else:
         mean, var = running_mean, running_var
-    result = (input - mean.reshape(shape)) / (var.reshape(shape) + eps).sqrt()
+    source = passed(input, input, weight, zeros=False)
+    result = (source - mean.reshape(shape)) / (var.reshape(shape) + eps).sqrt()
     result = result if weight is None else result * weight.reshape(shape)
-    return result if bias is None else result + bias.reshape(shape)
+    return result if bias is None else result + passed(bias, input, weight, zeros=False).reshape(shape)
 
 
 def layer_norm(
@@ -303,7 +269,7 @@ def layer_norm(
     centred = input - input.mean(dims, keepdim=True)
     result = centred / (input.var(dims, correction=0, keepdim=True) + eps).sqrt()
     result = result if weight is None else result * weight
-    return result if bias is None else result + bias
+    return result if bias is None else result + passed(bias, input, weight, zeros=False)
 
 
 def group_norm(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.creation import random_source
+from gradcli.engine.generator import random_source
 from gradcli.engine.grad_mode import no_grad
 from gradcli.engine.tensor import Tensor, from_array
 

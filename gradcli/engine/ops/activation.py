@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import in_place
-from gradcli.engine.ops.comparison import where
+from gradcli.engine.ops.constant import constant_in
 from gradcli.engine.ops.generic import exp, total, values, without
 from gradcli.engine.ops.operands import axis, numpy_names, refuse_kinds, require_one_dtype
 from gradcli.engine.recording import record
@@ -23,7 +23,8 @@ class ReluBackward0(Node):
     _saved_names = ("result",)
 
     def _vjp(self, g: Any) -> Any:
-        return without(g, values(self._unpack_like(g)[0]) <= 0)
+        (y,) = self._unpack_like(g)
+        return constant_in(without(g, values(y) <= 0), y)
 
 
 class LeakyReluBackward0(Node):
@@ -35,7 +36,7 @@ class LeakyReluBackward0(Node):
 
     def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
-        return _choose(x, g, self.negative_slope)
+        return constant_in(_choose(x, g, self.negative_slope), x)
 
 
 class EluBackward0(Node):
@@ -106,7 +107,23 @@ class HardtanhBackward0(Node):
 
     def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
-        return g.masked_fill(from_array((x._data <= self.low) | (x._data >= self.high)), 0)
+        return constant_in(g.masked_fill(from_array((x._data <= self.low) | (x._data >= self.high)), 0), x)
+
+
+class PreluKernelBackward0(Node):
+    """The cotangent where x > 0, weight times it elsewhere; the weight gets x times the cotangent there."""
+
+    _saved_names = ("self", "weight")
+
+    def _vjp(self, g: Tensor) -> Any:
+        x, weight = self._unpack()
+        positive = from_array(x._data > 0)
+        by_x = by_weight = None
+        if self._needs(0):
+            by_x = constant_in(g.masked_fill(~positive, 0) + (g * weight).masked_fill(positive, 0), x)
+        if self._needs(1):
+            by_weight = constant_in((g * x).masked_fill(positive, 0), weight)
+        return by_x, by_weight
 
 
 class SoftmaxBackward0(Node):
@@ -312,9 +329,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     require_one_dtype("prelu", input, weight)
     if weight._data.size != 1 and input._data.ndim > 1:
         weight = weight.reshape([1, -1] + [1] * (input._data.ndim - 2))
-    positive = input > 0
-    result: Tensor = where(positive, input, weight * input.masked_fill(positive, 0))
-    return result
+    array = np.where(input._data > 0, input._data, input._data * weight._data)
+    return record(PreluKernelBackward0, array, (input, weight), (input, weight))
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:

@@ -120,7 +120,7 @@ class PowBackward0(Node):
         n = self.exponent
         if n == 0:
             return g * 0
-        if n == 1:
+        if n == 1 and not isinstance(g, Tensor):
             return g
         return g * conj(x * 2 if n == 2 else power(x, n - 1) * n)
 
@@ -182,7 +182,7 @@ class RemainderBackward1(Node):
 
     def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
-        return g, -g * floor_divide(x.detach(), y.detach()) if self._needs(1) else None
+        return g, -g * div(x, y, rounding_mode="floor") if self._needs(1) else None
 
 
 class FmodBackward0(Node):
@@ -199,7 +199,7 @@ class FmodBackward1(Node):
 
     def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
-        return g, -g * (x / y).trunc().detach() if self._needs(1) else None
+        return g, -g * div(x, y, rounding_mode="trunc") if self._needs(1) else None
 
 
 def add(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:

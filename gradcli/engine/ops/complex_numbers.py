@@ -11,6 +11,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import complex_of, real_of
 from gradcli.engine.graph import Node
+from gradcli.engine.ops.constant import passed
 from gradcli.engine.ops.operands import pair
 from gradcli.engine.ops.parts import select
 from gradcli.engine.recording import record, record_view
@@ -118,7 +119,8 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
 
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """Return abs * (cos(angle) + i sin(angle))."""
-    return complex(abs * angle.cos(), abs * angle.sin())
+    radius = passed(abs, abs)
+    return complex(radius * angle.cos(), radius * angle.sin())
 
 
 def angle(input: Tensor) -> Tensor:

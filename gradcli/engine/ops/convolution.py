@@ -13,6 +13,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
+from gradcli.engine.ops.constant import constant_in, passed
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor
 
@@ -189,7 +190,7 @@ def convolution_gradients(node: Node, g: Tensor, x: Tensor, w: Tensor) -> tuple[
         cols = _im2col(padded, windows).permute(order).reshape(batch, groups, depth, spots)
         by_w = flat_g.matmul(cols.transpose(-2, -1)).sum(0).reshape(w._data.shape)
     if node._needs(2):
-        by_b = g.sum([0, *range(2, 2 + n)])
+        by_b = constant_in(g.sum([0, *range(2, 2 + n)]), x, w, zeros=False)
     return by_x, by_w, by_b
 
 
@@ -283,7 +284,9 @@ def conv_transpose(
     whole = _col2im(cols, Windows((batch, per_group * groups, *full), kernel, step, spread))
     cuts = tuple(c for p, e in zip(reversed(pads), reversed(extra), strict=True) for c in (-p, e - p))
     result = pad_zeros(whole, cuts) if any(cuts) else whole
-    return result if bias is None else result + bias.reshape(1, -1, *(1,) * n)
+    if bias is None:
+        return result
+    return result + passed(bias, input, weight, zeros=False).reshape(1, -1, *(1,) * n)
 
 
 def fold_windows(windows: Tensor, places: Windows) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.engine.graph import Node
+from gradcli.engine.ops.constant import passed
 from gradcli.engine.ops.convolution import Sizes, Windows, each, pad_zeros, take_windows
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
@@ -33,9 +34,13 @@ class Pooling(NamedTuple):
             found.append(max(count * s - room, 0))
         return tuple(found)
 
-    def windows(self, input: Tensor, fill: float = 0) -> Tensor:
-        """Return the windows [N, C, *outputs, elements] of a tensor [N, C, *sizes] that is padded with `fill`."""
+    def windows(self, input: Tensor, fill: float = 0, constant: bool = False) -> Tensor:
+        """Return the windows [N, C, *outputs, elements] of a tensor [N, C, *sizes] that is padded with `fill`.
+
+        With `constant`, the gradient is recorded as a function of the tensor, which it does not change with.
+        """
         over = self.beyond(input._data.shape[2:])
+        input = passed(input, input) if constant else input
         pads = tuple(width for p, o in zip(reversed(self.padding), reversed(over), strict=True) for width in (p, p + o))
         padded = pad_zeros(input, pads, fill) if any(pads) else input
         taken = take_windows(padded, Windows(padded._data.shape, self.kernel, self.stride, self.dilation))
@@ -71,7 +76,7 @@ def max_pool(input: Tensor, places: Pooling, return_indices: bool = False) -> An
     if input._data.ndim == n + 1:
         whole = max_pool(input.unsqueeze(0), places, return_indices)
         return tuple(part.squeeze(0) for part in whole) if return_indices else whole.squeeze(0)
-    values, chosen = places.windows(input, -math.inf).max(-1)
+    values, chosen = places.windows(input, -math.inf, constant=True).max(-1)
     if not return_indices:
         return values
     sizes = input._data.shape[2:]
@@ -96,7 +101,7 @@ def avg_pool(
     n = len(places.kernel)
     if input._data.ndim == n + 1:
         return avg_pool(input.unsqueeze(0), places, count_include_pad, divisor_override).squeeze(0)
-    taken = places.windows(input)
+    taken = places.windows(input, constant=True)
     if divisor_override is not None:
         return taken.sum(-1) / divisor_override
     over = places.beyond(input._data.shape[2:])

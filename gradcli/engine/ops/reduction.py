@@ -89,6 +89,8 @@ class ProdBackward0(Node):
     def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         shape = x._data.shape
+        if not shape:
+            return g
         if not bool((x._data == 0).any()):
             return restored(g * conj(y), shape, self.dims) / conj(x)
         return restored(g, shape, self.dims) * conj(_others(x, self.dims))

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.engine.in_place import bump, check_may_change, in_place, writeable
 from gradcli.engine.ops.comparison import where
+from gradcli.engine.ops.constant import passed
 from gradcli.engine.ops.copies import clone
 from gradcli.engine.ops.indexing import gather, scatter_add
 from gradcli.engine.ops.operands import axis
@@ -95,7 +96,7 @@ def _positions(dim: int, index: Tensor, shape: tuple[int, ...]) -> Any:
 
 def _product(start: Tensor, dim: int, index: Tensor, part: Tensor) -> Tensor:
     """Multiply by one index along `dim` after the other: within one, no two elements fall on the same place."""
-    result = start
+    result = passed(start, start)
     for turn in range(index._data.shape[axis(dim, index._data.ndim)] if index._data.ndim else 1):
         layer = (slice(None),) * axis(dim, max(index._data.ndim, 1)) + (slice(turn, turn + 1),)
         places = index[layer] if index._data.ndim else index

@@ -10,9 +10,9 @@ from typing import Any
 
 from gradcli.engine.autograd.graph import saved_tensors_hooks
 from gradcli.engine.backward.api import run_backward
-from gradcli.engine.creation import forked_rng, get_rng_state, set_rng_state
 from gradcli.engine.dtypes import Size
 from gradcli.engine.function import Function
+from gradcli.engine.generator import forked_rng, get_rng_state, set_rng_state
 from gradcli.engine.grad_mode import STATE, enable_grad, no_grad
 from gradcli.engine.tensor import Tensor
 

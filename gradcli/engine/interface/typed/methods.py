@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
-    from gradcli.engine.creation import Generator
     from gradcli.engine.dtypes import Array
+    from gradcli.engine.generator import Generator
     from gradcli.engine.interface.typed.operators import OperatorSignatures
     from gradcli.engine.interface.typed.rare_methods import RarerSignatures
     from gradcli.engine.interface.value_methods import UntypedStorage

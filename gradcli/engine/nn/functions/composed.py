@@ -15,6 +15,7 @@ from gradcli.engine.in_place import in_place
 from gradcli.engine.nn.functions.losses import reduced
 from gradcli.engine.ops.activation import logsigmoid
 from gradcli.engine.ops.comparison import where
+from gradcli.engine.ops.constant import constant_in, passed
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -27,7 +28,7 @@ class HardsigmoidBackward0(Node):
 
     def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
-        return g.masked_fill(from_array(~((x._data > -3) & (x._data < 3))), 0) / 6
+        return constant_in(g.masked_fill(from_array(~((x._data > -3) & (x._data < 3))), 0) / 6, x)
 
 
 class HardswishBackward0(Node):
@@ -41,20 +42,59 @@ class HardswishBackward0(Node):
         return g * slope.masked_fill(from_array(x._data <= -3), 0)
 
 
+class ThresholdBackward0(Node):
+    """The cotangent where x > threshold or is NaN, else 0."""
+
+    _saved_names = ("self",)
+    _constant_names = ("threshold",)
+    threshold: float
+
+    def _vjp(self, g: Tensor) -> Any:
+        (x,) = self._unpack()
+        return constant_in(g.masked_fill(from_array(x._data <= self.threshold), 0), x)
+
+
+class HardshrinkBackward0(Node):
+    """The cotangent where |x| > lambd or x is NaN, else 0."""
+
+    _saved_names = ("self",)
+    _constant_names = ("lambd",)
+    lambd: float
+
+    def _vjp(self, g: Tensor) -> Any:
+        (x,) = self._unpack()
+        return constant_in(g.masked_fill(from_array(np.abs(x._data) <= self.lambd), 0), x)
+
+
+class SoftshrinkBackward0(HardshrinkBackward0):
+    """As HardshrinkBackward0."""
+
+
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """Return x where x > threshold, else `value`."""
-    mask = from_array(input._data <= threshold)
-    return input.masked_fill_(mask, value) if inplace else input.masked_fill(mask, value)
+    if inplace:
+        return in_place(input, _threshold, threshold, value)
+    return _threshold(input, threshold, value)
+
+
+def _threshold(input: Tensor, threshold: float, value: float) -> Tensor:
+    x = input._data
+    array = np.where(x <= threshold, x.dtype.type(value), x)
+    return record(ThresholdBackward0, array, (input,), (input,), threshold=threshold)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """Return x where |x| > lambd, else 0."""
-    return input.masked_fill(from_array(np.abs(input._data) <= lambd), 0)
+    x = input._data
+    array = np.where(np.abs(x) <= lambd, x.dtype.type(0), x)
+    return record(HardshrinkBackward0, array, (input,), (input,), lambd=lambd)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """Return x - lambd where x > lambd, x + lambd where x < -lambd, else 0."""
-    return (input - input.sign() * lambd).masked_fill(from_array(np.abs(input._data) <= lambd), 0)
+    x = input._data
+    array = np.where(np.abs(x) <= lambd, x.dtype.type(0), x - np.sign(x) * x.dtype.type(lambd))
+    return record(SoftshrinkBackward0, array, (input,), (input,), lambd=lambd)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
@@ -138,7 +178,7 @@ def instance_norm(
     shape = (1, -1, *(1,) * len(dims))
     if weight is not None:
         result = result * weight.reshape(shape)
-    return result if bias is None else result + bias.reshape(shape)
+    return result if bias is None else result + passed(bias, input, weight, zeros=False).reshape(shape)
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:

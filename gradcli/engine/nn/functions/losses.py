@@ -16,6 +16,7 @@ from gradcli.engine.ops.activation import (
     log_softmax,
     logsigmoid,
 )  # fmt: skip
+from gradcli.engine.ops.constant import constant_in
 from gradcli.engine.ops.operands import require_one_dtype
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
@@ -36,16 +37,16 @@ class MseLossBackward0(Node):
 class NllLossBackward0(Node):
     """The target class of each example gets minus its factor: its weight, over the sum of weights if it is a mean."""
 
-    _saved_names = ("target", "weight", "factors")
+    _saved_names = ("self", "target", "weight", "factors")
     shape: tuple[int, ...]
     dim: int
     ignore_index: int
 
     def _vjp(self, g: Tensor) -> Any:
-        target, _, factors = self._unpack()
+        x, target, _, factors = self._unpack()
         index = target.masked_fill(target == self.ignore_index, 0).unsqueeze(self.dim)
         values = (g * -factors).unsqueeze(self.dim)
-        return g.new_zeros(self.shape).scatter_add(self.dim, index, values)
+        return constant_in(g.new_zeros(self.shape).scatter_add(self.dim, index, values), x)
 
 
 class BinaryCrossEntropyBackward0(Node):
@@ -200,7 +201,7 @@ def nll_loss(
             factors = factors / factors.sum()
         losses = -np.take_along_axis(input._data, index, dim).squeeze(dim) * factors
     array = losses if reduction == "none" else losses.sum()
-    saved = (target, weight, from_array(np.where(ignored, none, factors)))
+    saved = (input, target, weight, from_array(np.where(ignored, none, factors)))
     return record(NllLossBackward0, array, (input,), saved, shape=input._data.shape, dim=dim, ignore_index=ignore_index)
 
 

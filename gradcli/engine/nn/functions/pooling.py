@@ -8,11 +8,16 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from gradcli.engine.creation import random_source
+from gradcli.engine.dtypes import Array
+from gradcli.engine.generator import random_source
+from gradcli.engine.graph import Node
+from gradcli.engine.in_place import in_place
 from gradcli.engine.nn.functions.resampling import adaptive_avg_pool, adaptive_max_pool
 from gradcli.engine.ops.activation import softmax
+from gradcli.engine.ops.constant import constant_in
 from gradcli.engine.ops.convolution import Sizes, each, pad_zeros
 from gradcli.engine.ops.pooling import Pooling, avg_pool, max_pool, pooling
+from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
 P = ParamSpec("P")
@@ -201,7 +206,21 @@ def rrelu(
     if training:
         slopes = random_source(None).uniform(lower, upper, input._data.shape)
     slopes = np.where(input._data > 0, 1.0, slopes).astype(input._data.dtype)
-    return input.mul_(from_array(slopes)) if inplace else input * from_array(slopes)
+    return in_place(input, _scaled, slopes) if inplace else _scaled(input, slopes)
+
+
+class RreluWithNoiseBackward0(Node):
+    """The cotangent times the slope that was drawn for each element."""
+
+    _saved_names = ("self", "noise")
+
+    def _vjp(self, g: Tensor) -> Any:
+        x, slopes = self._unpack()
+        return constant_in(g * slopes, x)
+
+
+def _scaled(input: Tensor, slopes: Array) -> Tensor:
+    return record(RreluWithNoiseBackward0, input._data * slopes, (input,), (input, from_array(slopes)))
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.dtypes import Array
+from gradcli.engine.ops.constant import passed
 from gradcli.engine.ops.convolution import Sizes, Windows, each, fold_windows, pad_zeros
 from gradcli.engine.ops.joining import stack
 from gradcli.engine.tensor import Tensor, from_array
@@ -73,7 +74,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             f"Padding size {len(pad)} is not supported for {ndim}D input tensor: mode {mode!r} pads all axes but the "
             "first one or two"
         )
-    result = input
+    result = input if mode == "circular" else passed(input, input)
     for number in range(axes):
         place = ndim - 1 - number
         found = _positions(mode, input._data.shape[place], pad[2 * number], pad[2 * number + 1])
@@ -185,12 +186,13 @@ def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
     """Return the means of the cells of a grid; a size of None keeps that of the axis."""
     n = input._data.ndim - 2 if not isinstance(output_size, (tuple, list)) else len(output_size)
     dims = tuple(range(-n, 0))
-    return _adaptive(input, output_size, n, lambda cell: cell.mean(dims))
+    one = math.prod(_sizes(output_size, input._data.shape[-n:])) == 1  # which PyTorch computes as a mean
+    return _adaptive(input if one else passed(input, input), output_size, n, lambda cell: cell.mean(dims))
 
 
 def adaptive_max_pool(input: Tensor, output_size: Any, n: int) -> Tensor:
     """Return the maxima of the cells of a grid over the last n axes; a size of None keeps that of the axis."""
-    return _adaptive(input, output_size, n, lambda cell: cell.flatten(-n).max(-1)[0])
+    return _adaptive(passed(input, input), output_size, n, lambda cell: cell.flatten(-n).max(-1)[0])
 
 
 def fold(

@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.engine.creation import linspace, ones
 from gradcli.engine.dtypes import BY_NUMPY
 from gradcli.engine.ops.activation import hardtanh
+from gradcli.engine.ops.constant import passed
 from gradcli.engine.ops.joining import stack
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -50,7 +51,7 @@ def grid_sample(
     Args:
         input: the images.
         grid: coordinates (x, y): -1 is the left or the top of the image, 1 the right or the bottom.
-        mode: "bilinear" or "nearest"; of "nearest", the grid gets no gradient.
+        mode: "bilinear" or "nearest"; of "nearest", the gradient of the grid is 0.
         padding_mode: what is outside of the image: "zeros"; or "border", the nearest pixel. On and beyond the border
             pixels, the gradient of a coordinate with "border" is 0.
         align_corners: -1 and 1 are the centres of the corner pixels (True), or the outer edges of the image.
@@ -64,11 +65,15 @@ def grid_sample(
             f"outside; got {input._data.ndim}D input, mode={mode!r}, padding_mode={padding_mode!r}"
         )
     sizes = (input._data.shape[3], input._data.shape[2])
+    if mode == "nearest":
+        input, grid = passed(input, grid), passed(grid, input, grid, zeros=False)
     x, y = (_unscaled(grid[..., axis], size, bool(align_corners)) for axis, size in enumerate(sizes))
     if padding_mode == "border":
         x, y = hardtanh(x, 0, sizes[0] - 1), hardtanh(y, 0, sizes[1] - 1)  # its gradient at the limits is 0
     if mode == "nearest":
-        return _read(input, x.round(), y.round())
+        still = (x + y).unsqueeze(1)
+        nothing = still.masked_fill(from_array(np.ones_like(still._data, dtype=np.bool_)), 0)  # the grid gets zeros
+        return _read(input, x.round(), y.round()) + nothing
     left, top = x.floor().detach(), y.floor().detach()
     right, below = x - left, y - top
     return (
