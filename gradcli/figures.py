@@ -66,7 +66,8 @@ class GradientEntry:
 class GradientTable:
     """A few entries of the gradient of <grad_output, f> by one input, at one order.
 
-    `of_ones` says whether grad_output is ones, rather than random numbers of both signs. `references` are what the
+    `of_ones` says whether grad_output is ones, rather than random numbers of both signs; from order 2 on, it is the
+    cotangent of backward's gradients, and `at_ones` says the same of backward's grad_output. `references` are what the
     verdict compared this gradient with. `errors` holds, for equal parts of the input in row-major order, the difference
     along a random direction of the part as a multiple of its bound, NaN where there is none; empty where all entries
     are shown.
@@ -80,6 +81,7 @@ class GradientTable:
     entries: tuple[GradientEntry, ...]
     entries_total: int
     errors: tuple[float, ...] = ()
+    at_ones: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

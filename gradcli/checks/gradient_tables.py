@@ -56,13 +56,25 @@ def _drafts(subject: Subject, order: int, about: list[Evidence], seed: int, limi
     map_ = subject.derivative_map(order)
     if not (map_.domain.size and map_.codomain.size):
         return
-    point = subject.point if order == 1 else subject.base_point(order, seed)
+    point, at_ones = _place(subject, map_, order, seed)
     meter = _Meter(map_, point, seed, limit)
     for block in range(len(map_.domain.blocks)):
         name = map_.domain.blocks[block].name
         references = sorted({e.reference for e in about if e.input == name and e.reference is not None})
         if map_.domain.blocks[block].size:
-            yield _Draft(meter, block, order, tuple(references))
+            yield _Draft(meter, block, order, at_ones, tuple(references))
+
+
+def _place(subject: Subject, map_: VectorMap, order: int, seed: int) -> tuple[Vector, bool]:
+    """The point of the tables, and whether grad_output is ones there: not where ones hide what other numbers show."""
+    if order == 1:
+        return subject.point, True
+    own = subject.point.size
+    ones = np.concatenate([subject.point, np.ones(map_.domain.size - own)])
+    other = subject.base_point(order, seed)
+    cotangent = signed_cotangents(np.random.default_rng([seed, 61]), map_.codomain.size, 1)[0]
+    shown, there = (float(np.abs(map_.vjp(at, cotangent)[:own]).max(initial=0.0)) for at in (ones, other))
+    return (other, False) if there > 0 and shown <= NO_SIGNAL * there else (ones, True)
 
 
 @final
@@ -109,6 +121,7 @@ class _Draft:
     meter: _Meter
     block: int
     order: int
+    at_ones: bool
     references: tuple[str, ...]
     entries: tuple[GradientEntry, ...] = ()
 
@@ -137,6 +150,7 @@ class _Draft:
             order=self.order,
             shape=block.shape,
             of_ones=self.meter.of_ones,
+            at_ones=self.at_ones,
             references=self.references,
             entries=self.entries,
             entries_total=block.entries,

@@ -47,12 +47,14 @@ def table_lines(tables: Iterable[GradientTable], *, passed: bool) -> Iterator[Te
 
 def _heading(order: int, tables: tuple[GradientTable, ...]) -> str:
     of_ones = tables[0].of_ones
+    ones = of_ones if order == 1 else tables[0].at_ones
+    seed = "ones" if ones else "random numbers, since ones would hide errors that sum to zero"
     if order == 1:
-        seed = "ones" if of_ones else "random numbers, since ones would hide errors that sum to zero"
         what, differentiated = f"gradient for a grad_output of {seed}", "forward"
     else:
         combined = "the sum" if of_ones else "a random combination"
-        what, differentiated = f"{ordinal(order)} derivative, of {combined} of backward's gradients", "backward"
+        what = f"{ordinal(order)} derivative, of {combined} of backward's gradients for a grad_output of {seed}"
+        differentiated = "backward"
     references = dict.fromkeys(_REFERENCES.get(r, r) for table in tables for r in table.references)
     verdict = f"; the verdict rests on {' and '.join(references)}" if references else ""
     return f"{what}; numeric: finite differences of {differentiated}{verdict}"

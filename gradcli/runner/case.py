@@ -36,6 +36,8 @@ from gradcli.targets import TargetInfo
 from gradcli.verdict import Verdict
 from gradcli.watchdog.case import Watchdog, watched
 
+BINDING = "binding"
+"""What is booked before any check: the runs that tell what forward returns, and what it uses beside its inputs."""
 FIGURES_SECONDS = 5.0
 """What the figures of a page may take of the budget."""
 
@@ -61,6 +63,7 @@ class _Trail:
 
     def booked(self, subject: Subject, run: Callable[[Subject], tuple[Evidence, ...]]) -> tuple[Evidence, ...]:
         """What a run of a new subject gives, and what it ran of its code added."""
+        _book_outside(subject.counters, BINDING, Counters(), perf_counter())
         try:
             return run(subject)
         finally:
@@ -191,7 +194,7 @@ def _examined(ready: Prepared, number: int, part: Part, trail: _Trail) -> Subjec
         )
         try:
             evidence = run(subject)
-            lower = right_as_given(subject, evidence, seed)
+            lower = _right_as_given(subject, evidence, seed)
         finally:
             trail.book(subject.counters, known)
         if lower is not None:
@@ -222,14 +225,30 @@ def _bound(
         assert trail.first is not None  # noqa: S101 - the first sample is bound first; for the type checker
         counters = trail.first.counters
         return trail.first, replace(counters, stages=dict(counters.stages))
-    supply = trail.supply or ready.supply
+    supply, began = trail.supply or ready.supply, perf_counter()
     subject = ready.backend.bind(ready.target, as_supplied(arguments, supply), info=ready.info)
     if number == 0:
         trail.supply = with_buffers(supply, subject, ready.case)
         if trail.supply is not supply:
             subject = ready.backend.bind(ready.target, as_supplied(arguments, trail.supply), info=ready.info)
         trail.first = subject
+    _book_outside(subject.counters, BINDING, Counters(), began)
     return subject, Counters()
+
+
+def _right_as_given(subject: Subject, evidence: tuple[Evidence, ...], seed: int) -> Subject | None:
+    """The target in the inputs' own precision, where its gradients are right in it."""
+    counters = subject.counters
+    before, began = Counters(forward=counters.forward, backward=counters.backward), perf_counter()
+    lower = right_as_given(subject, evidence, seed)
+    _book_outside(counters, "given precision", before, began)
+    return lower
+
+
+def _book_outside(counters: Counters, name: str, before: Counters, began: float) -> None:
+    """Book the runs since `before`, if there are any, that belong to no check."""
+    if (counters.forward, counters.backward) != (before.forward, before.backward):
+        counters.book(name, before, perf_counter() - began)
 
 
 def _draw(ready: Prepared, subject: Subject, evidence: tuple[Evidence, ...], seed: int, trail: _Trail) -> None:

@@ -168,6 +168,60 @@ def test_where_ones_show_nothing_other_numbers_are_taken() -> None:
     assert "since ones would hide errors" in shown(result)
 
 
+def weighted_softplus(ns: Any, slope: float = 1.0) -> type:
+    class Weighted(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            return w * ns.nn.functional.softplus(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, w = ctx.saved_tensors
+            return g * w * x.sigmoid() * slope, (g * ns.nn.functional.softplus(x)).sum(1)[:, None]
+
+    return Weighted
+
+
+@pytest.mark.parametrize("slope", [1.0, 1.25])
+def test_a_second_derivative_is_what_torch_gives_for_a_grad_output_of_ones(slope: float) -> None:
+    torch = namespace("torch")
+    target = weighted_softplus(torch, slope)
+    x, w = (tensor(torch, GENERATOR.standard_normal(shape)) for shape in ((2, 3), (2, 1)))
+    backend = backend_named("torch")
+    subject = backend.bind(target, backend.adopt([x, w]))
+    asked = [Evidence(check="higher-order", order=2, verdict=Verdict.PASSED, input="x", output=0)]
+    tables = gradient_tables(subject, asked, seed=0)
+    ones = torch.ones(2, 3, dtype=torch.float64, requires_grad=True)
+    gradients = torch.autograd.grad(target.apply(x, w), (x, w), ones, create_graph=True)
+    seconds = torch.autograd.grad(sum(g.sum() for g in gradients), (x, w, ones))
+    assert [table.input for table in tables] == ["arg0", "arg1", "grad_output"]
+    for table, second in zip(tables, seconds, strict=True):
+        assert table.of_ones
+        assert table.at_ones
+        for entry in table.entries:
+            assert abs(entry.analytic - float(second[entry.index])) < 1e-6
+    assert "of the sum of backward's gradients for a grad_output of ones" in next(table_lines(tables, passed=True))[0]
+
+
+def test_a_second_derivative_that_ones_hide_is_of_other_numbers() -> None:
+    row = next(row for row in TABLE if row.name == "softmax")
+    result = checked(row.build(engine), (tensor(engine, GENERATOR.standard_normal((3, 2))),))
+    second = [table for table in tables_of(result) if table.order == 2]
+    assert not any(table.at_ones for table in second)
+    assert max(abs(entry.analytic) for entry in second[0].entries) > 1e-3
+    assert "backward's gradients for a grad_output of random numbers, since ones would hide" in shown(result)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5])
+def test_the_runs_of_all_rows_add_up_to_those_of_the_case(factor: float) -> None:
+    result = checked(sine(engine, factor), (tensor(engine, [0.3, -1.2]),), shrink=False)
+    stages = [stage for _, stage in result.stages]
+    assert result.forwards == sum(stage.forward for stage in stages) > 0
+    assert result.backwards == sum(stage.backward for stage in stages) > 0
+    assert next(iter(result.stages))[0] == "binding"
+
+
 def test_an_entry_on_a_kink_says_so() -> None:
     row = next(row for row in TABLE if row.name == "relu")
     result = checked(row.build(engine), (tensor(engine, np.array([0.0, 1.5])),), order=1)
