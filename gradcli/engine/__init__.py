@@ -67,7 +67,7 @@ from gradcli.engine.ops.factorisation import (
 )
 from gradcli.engine.ops.factorisation import pinv as pinverse
 from gradcli.engine.ops.indexing import (
-    gather, index_add, index_copy, index_fill, index_put, index_select, masked_scatter, masked_select,
+    gather, index_add, index_copy, index_put, index_select, masked_select,
     scatter, scatter_add, take,
 )
 from gradcli.engine.ops.joining import (
@@ -121,7 +121,9 @@ from gradcli.engine.ops.numbers import (
     bitwise_left_shift, bitwise_right_shift, copysign, erfinv, gcd, isneginf, isposinf, isreal, lcm, nextafter,
     mvlgamma, signbit,
 )
-from gradcli.engine.ops.scattering import diagonal_scatter, scatter_reduce, select_scatter, slice_scatter
+from gradcli.engine.ops.scattering import (
+    diagonal_scatter, index_fill, masked_scatter, scatter_reduce, select_scatter, slice_scatter,
+)
 from gradcli.engine.ops.medians import median, nanmedian
 from gradcli.engine.ops.searching import argwhere, histc, isin, mode, unique_consecutive
 from gradcli.engine.interface.value_methods import is_nonzero, is_same_size, is_signed

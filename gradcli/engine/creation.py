@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.dtypes import Array, get_default_dtype, numpy_dtype, require_cpu
+from gradcli.engine.dtypes import BY_NUMPY, Array, get_default_dtype, numpy_dtype, require_cpu
 from gradcli.engine.generator import Generator, random_source
 from gradcli.engine.in_place import FlatBackward
 from gradcli.engine.ops.operands import sizes
@@ -27,6 +27,20 @@ def _finish(array: Array, requires_grad: bool, device: Any = None) -> Tensor:
     return result
 
 
+def _convertible(array: Array) -> Array:
+    """Return an array whose element type a tensor can have.
+
+    Raises:
+        TypeError: it has another.
+    """
+    if array.dtype not in BY_NUMPY:
+        raise TypeError(
+            f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only supported types are: "
+            "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, and bool."
+        )
+    return array
+
+
 def _kind(dtype: Any) -> np.dtype[Any]:
     return get_default_dtype().numpy if dtype is None else numpy_dtype(dtype)
 
@@ -44,7 +58,7 @@ def _from_data(data: Any, dtype: Any) -> Array:
     if isinstance(data, Tensor):
         data = data._data
     if isinstance(data, (np.ndarray, np.generic)):
-        return np.array(data, dtype=None if dtype is None else numpy_dtype(dtype))
+        return _convertible(np.array(data, dtype=None if dtype is None else numpy_dtype(dtype)))
     try:
         array = np.array(_plain(data) if isinstance(data, (list, tuple)) else data)
     except ValueError as error:
@@ -81,7 +95,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype=dtype)
     if isinstance(data, np.ndarray) and (dtype is None or numpy_dtype(dtype) == data.dtype):
-        return from_array(data)
+        return from_array(_convertible(data))
     return tensor(data, dtype=dtype)
 
 
@@ -89,7 +103,7 @@ def from_numpy(ndarray: Array) -> Tensor:
     """Return a tensor on the memory of an array."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    return from_array(ndarray)
+    return from_array(_convertible(ndarray))
 
 
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **named: Any) -> Tensor:
@@ -114,7 +128,10 @@ def _shape(size: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, ...]:
     unknown = set(named) - {"size", *_WITHOUT_EFFECT}
     if unknown:
         raise TypeError(f"unexpected keyword argument '{sorted(unknown)[0]}'")
-    shape = sizes((named["size"],) if "size" in named else size)
+    return _lengths(sizes((named["size"],) if "size" in named else size))
+
+
+def _lengths(shape: tuple[int, ...]) -> tuple[int, ...]:
     if any(length < 0 for length in shape):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     return shape
@@ -124,7 +141,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     """Return a shape full of one number."""
     value = fill_value._data.item() if isinstance(fill_value, Tensor) else fill_value
     kind = numpy_dtype(dtype) if dtype is not None else _from_data(value, None).dtype
-    return _finish(np.full(sizes((size,)), value, dtype=kind), requires_grad, device)
+    return _finish(np.full(_lengths(sizes((size,))), value, dtype=kind), requires_grad, device)
 
 
 def zeros_like(
@@ -180,16 +197,26 @@ def linspace(
     start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Return numbers at equal distances from start to end, both among them."""
+    _require_steps(steps)
     return _finish(np.linspace(start, end, steps).astype(_kind(dtype)), requires_grad, device)
+
+
+def _require_steps(steps: int) -> None:
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
 
 
 def logspace(start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None) -> Tensor:
     """Return powers of a base whose exponents are at equal distances."""
+    _require_steps(steps)
     return _finish((base ** np.linspace(start, end, steps)).astype(_kind(dtype)), False)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return the identity matrix."""
+    for name, length in (("n", n), ("m", m)):
+        if length is not None and length < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {length}")
     return _finish(np.eye(n, m, dtype=_kind(dtype)), requires_grad, device)
 
 
@@ -240,13 +267,17 @@ def randint(
     low = named.pop("low") if "low" in named else given.pop() if given else 0
     if named or given:
         raise TypeError(f"randint() takes low, high and size, but got {len(bounds)} positional arguments and {named}")
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     kind = np.dtype(np.int64) if dtype is None else numpy_dtype(dtype)
-    return _finish(random_source(generator).integers(low, high, sizes((size,))).astype(kind), requires_grad, device)
+    return _finish(
+        random_source(generator).integers(low, high, _lengths(sizes((size,)))).astype(kind), requires_grad, device
+    )
 
 
 def randperm(n: int, *, generator: Generator | None = None, device: Any = None) -> Tensor:
     """Return the numbers below n in random order."""
-    return _finish(random_source(generator).permutation(n).astype(np.int64), False, device)
+    return _finish(random_source(generator).permutation(*_lengths((n,))).astype(np.int64), False, device)
 
 
 def rand_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:

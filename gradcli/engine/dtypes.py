@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,9 +162,29 @@ def combine(higher: np.dtype[Any] | None, lower: np.dtype[Any] | None) -> np.dty
 
 
 class Size(tuple[int, ...]):
-    """The shape of a tensor: a tuple that prints as `torch.Size([2, 3])`."""
+    """The shape of a tensor: a tuple that prints as `torch.Size([2, 3])`; sums and parts of it are shapes too."""
 
     __slots__ = ()
+
+    def __add__(self, other: tuple[int, ...]) -> Size:  # type: ignore[override]  # no shape holds anything but integers
+        return Size(tuple.__add__(self, other))
+
+    def __radd__(self, other: tuple[int, ...]) -> Size:
+        return Size(tuple.__add__(other, self))
+
+    def __mul__(self, other: SupportsIndex) -> Size:
+        return Size(tuple.__mul__(self, other))
+
+    __rmul__ = __mul__
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, place: slice) -> Size: ...
+    def __getitem__(self, place: Any) -> Any:
+        """Return a length, or a part as a shape."""
+        found = tuple.__getitem__(self, place)
+        return Size(found) if isinstance(place, slice) else found
 
     def numel(self) -> int:
         """Return the number of elements of this shape."""

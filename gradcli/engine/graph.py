@@ -125,6 +125,7 @@ class Node:
     _constant_names: ClassVar[tuple[str, ...]] = ()
     _may_cast_to_real: ClassVar[bool] = True
     _is_users: ClassVar[bool] = False
+    _in_place: ClassVar[type[Node] | None] = None  # the class of a node by which a tensor became its own view
     _on_arrays: ClassVar[bool] = False
     _edges: tuple[Edge, ...] = ()
     _entries: Sequence[Saved | Any] | None = ()

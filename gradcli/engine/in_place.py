@@ -79,6 +79,7 @@ def reshaped_in_place(target: Tensor, view: Callable[..., Tensor], *args: Any) -
     target._data = result._data
     bump(target)
     if result._grad_fn is not None:
+        result._grad_fn.__class__ = type(result._grad_fn)._in_place or type(result._grad_fn)
         rebased = target._retains_grad and target._grad_fn is not None
         target._grad_fn, target._output_nr = result._grad_fn, result._output_nr
         if rebased:

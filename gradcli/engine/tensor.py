@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.engine.backward.grad_attribute import check_fits_as_grad, check_nothing_returned, not_a_tensor
+from gradcli.engine.backward.grad_attribute import NOT_A_LEAF, check_fits_as_grad, check_nothing_returned, not_a_tensor
 from gradcli.engine.dtypes import BY_NUMPY, CPU, Array, Size, device, dtype, get_default_dtype
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import NO_INPUT, AccumulateGrad, Edge, Hooks, Node, Saved, changed_message, operation_name
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 else:
     TensorSignatures = object
 
-NOT_A_LEAF = (
-    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
-    "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access "
-    "the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information."
-)
 FLAG_OF_RESULT = (
     "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
     "that doesn't require differentiation use var_no_grad = var.detach()."
@@ -362,7 +356,10 @@ class Tensor(Saved, TensorSignatures):
         return iter(self.unbind(0))
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self._data.copy(), self._requires_grad, self._user_attributes())
+        return _rebuild, (type(self), self._data.copy(), self.requires_grad, self._user_attributes())
+
+    def __copy__(self) -> Tensor:
+        return _rebuild(type(self), self._data, self.requires_grad, self._user_attributes())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self.grad_fn is not None:

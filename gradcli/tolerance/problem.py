@@ -140,10 +140,11 @@ class Problem:
         return differentiable(self.function(*self.inputs))
 
     def tensor_outputs(self) -> list[Any]:
-        """Return the outputs that have a gradient, and refuse an output that is not a tensor, as PyTorch does.
+        """Return the outputs that have a gradient, and refuse an output that PyTorch cannot take differences of.
 
         Raises:
             AttributeError: an output is not a tensor.
+            RuntimeError: an output holds booleans.
         """
         results = as_tuple(self.function(*self.inputs))
         for number, output in enumerate(results):
@@ -152,6 +153,12 @@ class Problem:
                 raise AttributeError(
                     f"'{kind}' object has no attribute 'requires_grad': output {number} of the function is not a "
                     "tensor, and gradcheck compares tensors"
+                )
+            if str(output.dtype) == "torch.bool":
+                raise RuntimeError(
+                    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                    f"`logical_xor()` operator instead: output {number} of the function holds booleans, and gradcheck "
+                    "takes differences of outputs"
                 )
         return differentiable(results)
 

@@ -9,6 +9,13 @@ from gradcli.engine.graph import Saved
 if TYPE_CHECKING:
     from gradcli.engine.tensor import Tensor
 
+NOT_A_LEAF = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
+    "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access "
+    "the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information."
+)
+
 
 def not_a_tensor(value: object) -> TypeError:
     """Return the error for a gradient that is not a tensor."""

@@ -158,6 +158,11 @@ def _indexing() -> list[Operation]:
         row("scatter", lambda t, x, y: x.scatter(0, t.tensor([[1, 0, 1]]), y), [(2, 3), (1, 3)]),
         row("scatter_add", lambda t, x, y: x.scatter_add(0, t.tensor([[0, 0, 1], [0, 1, 1]]), y), [(2, 3), (2, 3)]),
         row("index_add", lambda t, x, y: x.index_add(0, t.tensor([0, 0]), y), [(3, 2), (2, 2)], [(3,), (2,)]),
+        row(
+            "index_fill",
+            lambda t, x, y: x.index_fill(0, t.tensor([0, 2]), y) * x.index_fill(1, t.tensor([1]), 2.0),
+            [(3, 2), ()],
+        ),
         row("take", lambda t, x: x.take(t.tensor([5, 0, 5])), [(2, 3)]),
         row("masked_select", lambda _, x: x.masked_select(x > 0), [(2, 3)], domain=Domain.APART),
         row("sort", lambda _, x: x.sort(0, descending=True)[0], *_ALONG, domain=Domain.APART, kinks="where equal"),

@@ -61,7 +61,12 @@ def _writing() -> list[Operation]:
         z.t()[0].sub_(y[0])
         return z * z
 
+    def turned(_: Any, x: Any) -> Any:
+        z = (x * 2).t_().unsqueeze_(0).transpose_(0, 1)
+        return z.squeeze_(1) * x.t() + (x * 1).unsqueeze(0).squeeze_()
+
     return [
+        row("turned_in_place", turned, [(3, 3)]),
         row("fill_", filled, [(2, 3), ()]),
         row("zero_", zeroed, [(3, 2)]),
         row("copy_", copied, [(3, 2), (3,)]),

@@ -59,8 +59,8 @@ METHODS: dict[ModuleType, str] = {
         permute transpose t movedim size""",
     parts: "narrow select diagonal unfold",
     copies: "clone contiguous to flip roll repeat tile",
-    indexing: """gather scatter scatter_add index_select index_add index_copy index_fill index_put index_put_ take
-        masked_select masked_scatter""",
+    indexing: """gather scatter scatter_add index_select index_add index_copy index_put index_put_ take
+        masked_select""",
     logarithms: "logit logaddexp xlogy",
     masks: "masked_fill tril triu",
     joining: """split chunk unbind argsort sort topk diag_embed diag repeat_interleave kron diff""",
@@ -73,7 +73,7 @@ METHODS: dict[ModuleType, str] = {
     numbers: """erfinv copysign isreal isposinf isneginf signbit mvlgamma nextafter gcd lcm bitwise_left_shift
         bitwise_right_shift""",
     matrices: "cholesky_solve cholesky_inverse matrix_exp cov corrcoef renorm",
-    scattering: "select_scatter slice_scatter diagonal_scatter fill_diagonal_ scatter_reduce",
+    scattering: "index_fill masked_scatter select_scatter slice_scatter diagonal_scatter fill_diagonal_ scatter_reduce",
     environment: "new",
     derived: """lerp addcmul addcdiv addbmm addmv addr aminmax cross cummax cummin dist float_power fmax fmin heaviside
         kthvalue ldexp logaddexp2 logcumsumexp matrix_power msort nan_to_num nanmean quantile vdot""",

@@ -14,9 +14,9 @@ from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import bump, check_may_change, in_place, writeable
 from gradcli.engine.module_name import PRINTED_MODULE
-from gradcli.engine.ops.indexing import index_fill
 from gradcli.engine.ops.masks import masked_fill
 from gradcli.engine.ops.operands import axis, operand
+from gradcli.engine.ops.scattering import index_fill
 from gradcli.engine.recording import record, tracked
 from gradcli.engine.tensor import Tensor, from_array
 

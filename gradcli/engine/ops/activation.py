@@ -53,6 +53,10 @@ class EluBackward0(Node):
         return g * below.masked_fill(~(x <= 0), self.scale)
 
 
+class CeluBackward0(EluBackward0):
+    """Of `celu`."""
+
+
 class SoftplusBackward0(Node):
     """d softplus = sigmoid(beta x) dx, and dx where beta x > threshold."""
 
@@ -186,11 +190,13 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return record(LeakyReluBackward0, array, (input,), (input,), negative_slope=negative_slope)
 
 
-def _elu(input: Tensor, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
+def _elu(
+    input: Tensor, alpha: float, scale: float = 1.0, input_scale: float = 1.0, kind: type[Node] = EluBackward0
+) -> Tensor:
     x = input._data
     below = np.expm1(np.minimum(x, 0) * x.dtype.type(input_scale)) * x.dtype.type(alpha * scale)
     array = np.where(x > 0, x * x.dtype.type(scale), below)
-    return record(EluBackward0, array, (input,), (input,), alpha=alpha, scale=scale, input_scale=input_scale)
+    return record(kind, array, (input,), (input,), alpha=alpha, scale=scale, input_scale=input_scale)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -212,7 +218,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return x where x > 0, else alpha (exp(x / alpha) - 1) (Barron, arXiv 1704.07483)."""
     if inplace:
         return in_place(input, celu, alpha)
-    result: Tensor = _elu(input, alpha, 1.0, 1.0 / alpha)
+    result: Tensor = _elu(input, alpha, 1.0, 1.0 / alpha, CeluBackward0)
     return result
 
 

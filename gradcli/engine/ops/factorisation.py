@@ -222,6 +222,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         driver: has no effect.
     """
     del rcond, driver
+    if A._data.ndim > 1 and B._data.ndim == A._data.ndim and A._data.shape[-2] != B._data.shape[-2]:
+        raise RuntimeError("linalg.lstsq: input.size(-2) should match other.size(-2)")
     solution = pinv(A).matmul(B)
     rank = np.asarray(np.linalg.matrix_rank(A._data)).astype(np.int64)
     rows, columns = A._data.shape[-2:]

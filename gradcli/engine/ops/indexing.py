@@ -11,7 +11,15 @@ import numpy as np
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import in_place, writeable
-from gradcli.engine.ops.operands import axis, check_broadcast, operand, require_one_dtype, require_places, require_rows
+from gradcli.engine.ops.operands import (
+    axis,
+    check_broadcast,
+    operand,
+    require_one_dtype,
+    require_places,
+    require_rows,
+    require_whole,
+)  # fmt: skip
 from gradcli.engine.ops.parts import selected, slice_axis
 from gradcli.engine.ops.shape import alias, unsqueeze
 from gradcli.engine.recording import record, tracked
@@ -336,41 +344,38 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return _scattered(ScatterAddBackward0, input, dim, index, src, True)
 
 
-def _line(input: Tensor, dim: int, index: Tensor, *, from_end: bool = False) -> Key:
+def _line(name: str, input: Tensor, dim: int, index: Tensor) -> Key:
     """Return the subscript of the slices of an axis that an index vector names; raises as `require_places`."""
     place = axis(dim, input._data.ndim)
-    if input._data.ndim and not from_end:
+    require_whole(name, index)
+    if input._data.ndim:
         require_places(index, input._data.shape[place])
     return (slice(None),) * place + (index,)
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return the slices of an axis at an index vector; raises IndexError where there is none, or it is negative."""
-    return read_at(input, _line(input, dim, index), IndexSelectBackward0)
+    return read_at(input, _line("index_select", input, dim, index), IndexSelectBackward0)
 
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """Return a copy with alpha * source added to the slices of an axis at an index vector; see `index_select`."""
     require_one_dtype("index_add", input, source)
     require_rows(input, axis(dim, input._data.ndim), index, source)
-    return index_put(input, _line(input, dim, index), source if alpha == 1 else source * alpha, True, IndexAddBackward0)
+    added = source if alpha == 1 else source * alpha
+    return index_put(input, _line("index_add", input, dim, index), added, True, IndexAddBackward0)
 
 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Return a copy with source written to the slices of an axis at an index vector; see `index_select`."""
     require_one_dtype("index_copy", input, source)
-    return index_put(input, _line(input, dim, index), source, False, IndexCopyBackward0)
-
-
-def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """Return a copy with one value in the slices of an axis at an index vector, which may count from the end."""
-    filled = value if isinstance(value, Tensor) else from_array(np.asarray(value, dtype=input._data.dtype))
-    return index_put(input, _line(input, dim, index, from_end=True), filled, False)
+    return index_put(input, _line("index_copy", input, dim, index), source, False, IndexCopyBackward0)
 
 
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Return the elements at positions of the flattened tensor, in the shape of the index; raises IndexError."""
     size = input._data.size
+    require_whole("take", index)
     outside = index._data[(index._data < -size) | (index._data >= size)]
     if outside.size:
         raise IndexError(f"out of range: tried to access index {outside[0]} on a tensor of {size} elements.")
@@ -391,10 +396,3 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     shape = np.broadcast_shapes(input._data.shape, mask._data.shape)
     whole = input if input._data.shape == shape else input.expand(shape)
     return read_at(whole, (mask.expand(shape),), MaskedSelectBackward0)
-
-
-def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """Return a copy with the first elements of `source`, in order, where the mask is True."""
-    require_one_dtype("masked_scatter", input, source)
-    full = mask.expand(input._data.shape)
-    return index_put(input, (full,), source.reshape(-1)[: int(full._data.sum())])

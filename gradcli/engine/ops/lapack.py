@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.dtypes import Array
+from gradcli.engine.ops.operands import check_broadcast
 
 
 class _LinAlgError(RuntimeError, np.linalg.LinAlgError):
@@ -23,6 +24,16 @@ _REASONS = {
     "solve": "The solver failed because the input matrix is singular.",
     "cholesky": "The factorization could not be completed because the input is not positive-definite.",
 }
+
+
+def require_rows_of(name: str, a: Array, b: Array) -> None:
+    """Raise RuntimeError unless AX = B has a solution X: as many rows in B as in A, and batches that broadcast."""
+    if a.ndim > 1 and b.ndim > 1 and a.shape[-2] == a.shape[-1] != b.shape[-2]:
+        raise RuntimeError(
+            f"linalg.{name}: Incompatible shapes of A and B for the equation AX = B ({a.shape[-2]}x{a.shape[-1]} and "
+            f"{b.shape[-2]}x{b.shape[-1]})"
+        )
+    check_broadcast(b.shape[:-2], a.shape[:-2])
 
 
 def factored(name: str, function: Callable[..., Any], *matrices: Array, square: bool = True) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.generic import product, transposed
 from gradcli.engine.ops.kernels import multiplied
-from gradcli.engine.ops.lapack import factored, of_hermitian
+from gradcli.engine.ops.lapack import factored, of_hermitian, require_rows_of
 from gradcli.engine.ops.operands import arrays, conj, require_one_dtype
 from gradcli.engine.ops.parts import diagonal
 from gradcli.engine.ops.shape import SqueezeBackward4, UnsafeViewBackward0, transpose
@@ -317,7 +317,9 @@ def solve(input: Tensor, other: Tensor) -> Tensor:
     require_one_dtype("linalg.solve", input, other)
     a, b = arrays(input, other)
     vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
-    array = factored("solve", np.linalg.solve, a, b[..., None] if vector else b)
+    columns = b[..., None] if vector else b
+    require_rows_of("solve", a, columns)
+    array = factored("solve", np.linalg.solve, a, columns)
     array = array[..., 0] if vector else array
     return record(LinalgSolveExBackward0, array, (input, other), (input,), keep=True, vector=vector)
 

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.engine.ops.derived import matrix_power
 from gradcli.engine.ops.factorisation import svdvals
 from gradcli.engine.ops.joining import stack
-from gradcli.engine.ops.lapack import factored
+from gradcli.engine.ops.lapack import factored, require_rows_of
 from gradcli.engine.ops.linalg import adjoint, cholesky, eigh, inv, matmul, solve
 from gradcli.engine.ops.masks import tril, triu
 from gradcli.engine.ops.operands import Operand, axes, axis
@@ -101,6 +101,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
         eye = from_array(np.eye(A._data.shape[-1], dtype=A._data.dtype))
         triangle = (triu(A, 1) if upper else tril(A, -1)) + eye
     if left:
+        require_rows_of("solve_triangular", A._data, B._data)
         return solve(triangle, B)
     return solve(triangle.mT, B.mT).mT
 

@@ -200,6 +200,20 @@ def refuse_zero(x: Any, y: Any) -> None:
         raise RuntimeError("ZeroDivisionError")
 
 
+_NOT_WHOLE = {
+    "index_select": "index_select(): Expected dtype int32 or int64 for index",
+    "index_add": "index_add_(): Expected dtype int32/int64 for index but got: {}",
+    "index_copy": "index_copy_(): Expected a long tensor for index, but got {}",
+    "take": "take(): Expected a long tensor for index, but got {}",
+}
+
+
+def require_whole(name: str, index: Tensor) -> None:
+    """Raise RuntimeError, in the words of an operation, unless an index holds integers."""
+    if index._data.dtype.kind not in "iu":
+        raise RuntimeError(_NOT_WHOLE[name].format(BY_NUMPY[index._data.dtype].letter))
+
+
 def require_places(index: Tensor, size: int) -> None:
     """Raise IndexError unless an index is a vector (or 0-d) of places from 0 to size - 1."""
     if index._data.ndim > 1:

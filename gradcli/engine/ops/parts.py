@@ -141,7 +141,10 @@ def slice_axis(input: Tensor, dim: int, part: slice) -> Tensor:
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """Return a view of a diagonal of two axes; it becomes the last axis, and the two are dropped."""
+    given = dim1, dim2
     dim1, dim2 = axis(dim1, input._data.ndim), axis(dim2, input._data.ndim)
+    if dim1 == dim2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {given[0]}, {given[1]}")
 
     def region(array: Array) -> Array:
         lines = np.diagonal(array, offset, dim1, dim2)

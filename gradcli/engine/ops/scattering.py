@@ -6,16 +6,60 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.engine.graph import Node
 from gradcli.engine.in_place import bump, check_may_change, in_place, writeable
 from gradcli.engine.ops.comparison import where
 from gradcli.engine.ops.constant import passed
 from gradcli.engine.ops.copies import clone
-from gradcli.engine.ops.indexing import gather, scatter_add
-from gradcli.engine.ops.operands import axis
-from gradcli.engine.recording import tracked
+from gradcli.engine.ops.indexing import gather, index_put, scatter_add
+from gradcli.engine.ops.operands import axis, require_one_dtype
+from gradcli.engine.recording import record, tracked
 from gradcli.engine.tensor import Tensor, from_array
 
 _FIRST = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -np.inf, "amin": np.inf}
+
+
+class IndexFillBackward0(Node):
+    """The cotangent, 0 in the slices that were filled."""
+
+    _saved_names = ("index",)
+    dim: int
+
+    def _vjp(self, g: Tensor) -> Any:
+        (index,) = self._unpack()
+        return (index_fill(g, self.dim, index, 0),)
+
+
+class IndexFillBackward1(IndexFillBackward0):
+    """As IndexFillBackward0, for a value that is a tensor: it gets the sum of the cotangent in the slices."""
+
+    def _vjp(self, g: Tensor) -> Any:
+        (index,) = self._unpack()
+        places = from_array(index._data % max(g._data.shape[self.dim], 1))
+        return index_fill(g, self.dim, index, 0), g.index_select(self.dim, places).sum() if self._needs(1) else None
+
+
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """Return a copy with one value in the slices of an axis at an index vector, which may count from the end.
+
+    Raises:
+        IndexError: the index does not hold integers, or there is no such slice.
+    """
+    if index._data.dtype.kind not in "iu":
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if not input._data.ndim:
+        return index_fill(input.reshape(1), dim, index, value).reshape(())
+    place, array = axis(dim, input._data.ndim), input._data.copy()
+    array[(slice(None),) * place + (index._data,)] = value._data if isinstance(value, Tensor) else value
+    kind = IndexFillBackward1 if isinstance(value, Tensor) else IndexFillBackward0
+    return record(kind, array, (input, value) if isinstance(value, Tensor) else (input,), (index,), dim=place)
+
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Return a copy with the first elements of `source`, in order, where the mask is True."""
+    require_one_dtype("masked_scatter", input, source)
+    full = mask.expand(input._data.shape)
+    return index_put(input, (full,), source.reshape(-1)[: int(full._data.sum())])
 
 
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:

@@ -58,8 +58,20 @@ class SqueezeBackward1(_Reshaped):
     """The squeezed axis is put back."""
 
 
+class SqueezeBackward3(SqueezeBackward0):
+    """Of `squeeze_`."""
+
+
 class SqueezeBackward4(_Reshaped):
-    """The axis that `matmul` adds to a vector is put back."""
+    """The axis that `matmul` adds to a vector, or that `squeeze_` took away, is put back."""
+
+
+class UnsqueezeBackward1(UnsqueezeBackward0):
+    """Of `unsqueeze_`."""
+
+
+SqueezeBackward0._in_place, SqueezeBackward1._in_place = SqueezeBackward3, SqueezeBackward4
+UnsqueezeBackward0._in_place = UnsqueezeBackward1
 
 
 class ExpandBackward0(Node):
@@ -102,6 +114,17 @@ class TBackward0(Node):
 
     def _vjp(self, g: Any) -> Any:
         return t(g) if isinstance(g, Tensor) else g.T
+
+
+class TransposeBackward1(TransposeBackward0):
+    """Of `transpose_`."""
+
+
+class TBackward1(TBackward0):
+    """Of `t_`."""
+
+
+TransposeBackward0._in_place, TBackward0._in_place = TransposeBackward1, TBackward1
 
 
 class AliasBackward0(Node):

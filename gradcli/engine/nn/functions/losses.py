@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.dtypes import Size
+from gradcli.engine.dtypes import Array, Size
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.activation import (
+    hardtanh,
     log_softmax,
     logsigmoid,
 )  # fmt: skip
 from gradcli.engine.ops.constant import constant_in
 from gradcli.engine.ops.operands import require_one_dtype
-from gradcli.engine.recording import record
+from gradcli.engine.recording import record, tracked
 from gradcli.engine.tensor import Tensor, from_array
 
 
@@ -49,13 +50,24 @@ class NllLossBackward0(Node):
         return constant_in(g.new_zeros(self.shape).scatter_add(self.dim, index, values), x)
 
 
-class BinaryCrossEntropyBackward0(Node):
+class _Reduced(Node):
+    """Of a sum or mean of losses, or of the losses: the rule of one loss, its cotangent times weight and `factor`."""
+
+    factor: float
+
+    def _of_each(self, g: Tensor, weight: Tensor | None) -> Tensor:
+        scaled = g * self.factor
+        return scaled if weight is None else scaled * weight
+
+
+class BinaryCrossEntropyBackward0(_Reduced):
     """d loss = (p - y) / max(p (1 - p), 1e-12) dp + (log(1 - p) - log(p)) dy."""
 
-    _saved_names = ("self", "target")
+    _saved_names = ("self", "target", "weight")
 
     def _vjp(self, g: Tensor) -> Any:
-        p, y = self._unpack()
+        p, y, weight = self._unpack()
+        g = self._of_each(g, weight)
         by_p = by_y = None
         if self._needs(0):
             by_p = g * (p - y) / (p * (1 - p)).clamp(min=1e-12)
@@ -64,16 +76,17 @@ class BinaryCrossEntropyBackward0(Node):
         return by_p, by_y
 
 
-class BinaryCrossEntropyWithLogitsBackward0(Node):
+class BinaryCrossEntropyWithLogitsBackward0(_Reduced):
     """Of (1 - y) x - f l with f = 1 + (w - 1) y and l = log p, p = sigmoid(x): (f p - w y) dx - (x + (w - 1) l) dy.
 
     The gradient of w is -y l.
     """
 
-    _saved_names = ("self", "target", "pos_weight")
+    _saved_names = ("self", "target", "pos_weight", "weight")
 
     def _vjp(self, g: Tensor) -> Any:
-        x, y, w = self._unpack()
+        x, y, w, weight = self._unpack()
+        g = self._of_each(g, weight)
         by_x = by_y = by_w = None
         if self._needs(0):
             p = x.sigmoid()
@@ -83,6 +96,43 @@ class BinaryCrossEntropyWithLogitsBackward0(Node):
         if self._needs(2):
             by_w = -g * y * logsigmoid(x)
         return by_x, by_y, by_w
+
+
+class SmoothL1LossBackward0(_Reduced):
+    """d loss = max(-limit, min(x - y, limit)) (dx - dy), times the factor."""
+
+    _saved_names = ("self", "target")
+    limit: float
+
+    def _vjp(self, g: Tensor) -> Any:
+        x, y = self._unpack()
+        by_x = self._of_each(hardtanh(x - y, -self.limit, self.limit) * g, None)
+        return by_x if self._needs(0) else None, -by_x if self._needs(1) else None
+
+
+class HuberLossBackward0(SmoothL1LossBackward0):
+    """As SmoothL1LossBackward0."""
+
+
+def _recorded(
+    kind: type[_Reduced],
+    losses: Array,
+    given: tuple[Tensor | None, ...],
+    reduction: str,
+    weight: Tensor | None = None,
+    divisor: float = 1.0,
+    **constants: Any,
+) -> Tensor:
+    """Return losses over a divisor, times a weight for each, reduced: one node, unless the weight has a gradient."""
+    saved = given if issubclass(kind, SmoothL1LossBackward0) else (*given, weight)
+    if weight is not None and tracked(weight):
+        each: Tensor = record(kind, losses, given, (*given, None), factor=1.0, **constants)
+        return reduced(each * weight, reduction)
+    plain = from_array(losses)
+    scaled = plain if divisor == 1 else plain / divisor
+    whole = scaled if weight is None else scaled * weight
+    share = whole._data.size if reduction == "mean" and whole._data.size else 1
+    return record(kind, reduced(whole, reduction)._data, given, saved, factor=1 / (divisor * share), **constants)
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
@@ -136,7 +186,8 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
-    return reduced(_huber(input - target, beta) / beta, reduction)
+    losses = _huber(input, target, beta)
+    return _recorded(SmoothL1LossBackward0, losses, (input, target), reduction, divisor=beta, limit=beta)
 
 
 def huber_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", delta: float = 1.0) -> Tensor:
@@ -147,13 +198,15 @@ def huber_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", delta:
     """
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    return reduced(_huber(input - target, delta), reduction)
+    losses = _huber(input, target, delta)
+    return _recorded(HuberLossBackward0, losses, (input, target), reduction, limit=delta)
 
 
-def _huber(gap: Tensor, delta: float) -> Tensor:
+def _huber(input: Tensor, target: Tensor, delta: float) -> Array:
+    gap = input.detach() - target.detach()
     size = gap.abs()
     inside = from_array(size._data < delta)
-    return (gap * gap * 0.5).masked_fill(~inside, 0) + ((size - delta / 2) * delta).masked_fill(inside, 0)
+    return ((gap * gap * 0.5).masked_fill(~inside, 0) + ((size - delta / 2) * delta).masked_fill(inside, 0))._data
 
 
 def nll_loss(
@@ -271,8 +324,7 @@ def binary_cross_entropy(
     p, y = input._data, target._data
     with np.errstate(divide="ignore"):
         array = -(y * np.maximum(np.log(p), -100) + (1 - y) * np.maximum(np.log1p(-p), -100)).astype(p.dtype)
-    losses = record(BinaryCrossEntropyBackward0, array, (input, target), (input, target))
-    return reduced(losses if weight is None else losses * weight, reduction)
+    return _recorded(BinaryCrossEntropyBackward0, array, (input, target), reduction, weight)
 
 
 def binary_cross_entropy_with_logits(
@@ -301,8 +353,7 @@ def binary_cross_entropy_with_logits(
     if pos_weight is not None:
         terms = ((pos_weight.detach() - 1) * y + 1) * terms
     given = (input, target, pos_weight)
-    losses = record(BinaryCrossEntropyWithLogitsBackward0, ((1 - y) * x - terms)._data, given, given)
-    return reduced(losses if weight is None else losses * weight, reduction)
+    return _recorded(BinaryCrossEntropyWithLogitsBackward0, ((1 - y) * x - terms)._data, given, reduction, weight)
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:

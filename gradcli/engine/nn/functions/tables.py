@@ -2,9 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from gradcli.engine.graph import Node
+from gradcli.engine.ops.operands import require_places
+from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
+
+
+class EmbeddingBackward0(Node):
+    """The cotangents of equal rows are added up; the padding row gets 0."""
+
+    _saved_names = ("indices",)
+    _constant_names = ("padding_idx",)
+    padding_idx: int
+    rows: int
+
+    def _vjp(self, g: Tensor) -> Any:
+        (indices,) = self._unpack()
+        flat = indices.reshape(-1)
+        given = g.reshape(flat._data.size, g._data.shape[-1])
+        if self.padding_idx >= 0:
+            given = given.masked_fill((flat == self.padding_idx).unsqueeze(-1), 0)
+        return g.new_zeros(self.rows, g._data.shape[-1]).index_add(0, flat, given)
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
@@ -19,11 +41,11 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"{input.type()} instead"
         )
-    rows = weight.index_select(0, input.reshape(-1)).reshape(*input._data.shape, weight._data.shape[1])
-    if padding_idx is None:
-        return rows
-    mask = (input == padding_idx % weight._data.shape[0]).unsqueeze(-1)
-    return rows.masked_fill(mask, 0) + rows.detach().masked_fill(~mask, 0)
+    rows = weight._data.shape[0]
+    require_places(input.reshape(-1), rows)
+    padding = -1 if padding_idx is None else padding_idx % rows
+    array = np.take(weight._data, input._data, axis=0)
+    return record(EmbeddingBackward0, array, (weight,), (input,), padding_idx=padding, rows=rows)
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
