@@ -46,10 +46,10 @@ def first_cotangents(outputs: Sequence[Tensor | GradientEdge], given: Sequence[T
         AssertionError: an output is neither a tensor nor an edge of the graph.
         RuntimeError: shapes differ, an output is untracked, or has several elements and no cotangent.
     """
-    if len(given) != len(outputs):
+    if len(given) < len(outputs):  # more are accepted, and left alone, as in PyTorch
         raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     result: list[Tensor] = []
-    for number, (output, cotangent) in enumerate(zip(outputs, given, strict=True)):
+    for number, (output, cotangent) in enumerate(zip(outputs, given, strict=False)):
         if not isinstance(output, (Tensor, GradientEdge)):
             raise AssertionError("Expected output to be a torch.Tensor")
         if cotangent is None:

@@ -68,6 +68,7 @@ from gradcli.engine.nn.functions.pooling import (
 )  # fmt: skip
 from gradcli.engine.nn.functions.resampling import fold, interpolate, pad
 from gradcli.engine.nn.functions.sampling import affine_grid, grid_sample
+from gradcli.engine.nn.functions.shares import log_softmax, softmax, softmin
 from gradcli.engine.nn.functions.tables import embedding, one_hot
 from gradcli.engine.ops.activation import (
     celu,
@@ -76,7 +77,6 @@ from gradcli.engine.ops.activation import (
     glu,
     hardtanh,
     leaky_relu,
-    log_softmax,
     logsigmoid,
     mish,
     prelu,
@@ -84,8 +84,6 @@ from gradcli.engine.ops.activation import (
     relu6,
     selu,
     silu,
-    softmax,
-    softmin,
     softplus,
     softsign,
     tanhshrink,

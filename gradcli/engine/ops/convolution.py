@@ -205,6 +205,31 @@ def require_groups(weight: Tensor, groups: int) -> None:
         )
 
 
+def _require_fitting(input: Tensor, weight: Tensor, bias: Tensor | None, n: int, stride: Any, padding: Any) -> None:
+    """Raise RuntimeError unless the input has n + 1 or n + 2 axes, and bias, stride and padding fit the weights."""
+    if input._data.ndim not in (n + 1, n + 2):
+        raise RuntimeError(
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to conv{n}d, but got input of size: "
+            f"{list(input._data.shape)}"
+        )
+    if bias is not None and bias._data.shape != weight._data.shape[:1]:
+        raise RuntimeError(
+            f"Given weight of size {list(weight._data.shape)}, expected bias to be 1-dimensional with "
+            f"{weight._data.shape[0]} elements, but got bias of size {list(bias._data.shape)} instead"
+        )
+    for what, given in (("stride", stride), ("padding", padding)):
+        found = (0,) * n if isinstance(given, str) else each(given, n)
+        if len(found) not in (1, n):
+            raise RuntimeError(
+                f"expected {what} to be a single integer value or a list of {n} values to match the convolution "
+                f"dimensions, but got {what}={list(found)}"
+            )
+        if what == "stride" and min(found) <= 0:
+            raise RuntimeError("non-positive stride is not supported")
+        if what == "padding" and min(found) < 0:
+            raise RuntimeError("negative padding is not supported")
+
+
 def convolution(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Any, dilation: Sizes, groups: int
 ) -> Tensor:
@@ -225,13 +250,14 @@ def convolution(
     """
     n = weight._data.ndim - 2
     require_groups(weight, groups)
+    _require_fitting(input, weight, bias, n, stride, padding)
     if input._data.ndim == n + 1:
         return convolution(input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
-    if input._data.ndim != n + 2 or input._data.shape[1] != weight._data.shape[1] * groups:
+    if input._data.shape[1] != weight._data.shape[1] * groups:
         raise RuntimeError(
             f"Given groups={groups}, weight of size {list(weight._data.shape)}, expected input"
             f"{list(input._data.shape)} to have {weight._data.shape[1] * groups} channels, but got "
-            f"{input._data.shape[1] if input._data.ndim > 1 else 0} channels instead"
+            f"{input._data.shape[1]} channels instead"
         )
     spread = each(dilation, n)
     if padding == "same":

@@ -38,9 +38,10 @@ def matrix_norm(
         dtype: cast to this element type first.
 
     Raises:
-        ValueError: there is no such norm.
+        RuntimeError: there is no such norm, or no two axes.
     """
     source = A if dtype is None else A.to(dtype=dtype)
+    _require_two("matrix_norm", source, dim)
     rows, columns = axes(dim, source._data.ndim)
     if ord == "fro":
         return vector_norm(source, 2, (rows, columns), keepdim)
@@ -50,15 +51,43 @@ def matrix_norm(
         result = sums.amax(second, keepdim=True) if ord > 0 else sums.amin(second, keepdim=True)
         return result if keepdim else result.squeeze((rows, columns))
     if ord not in ("nuc", 2, -2):
-        raise ValueError(f"linalg.matrix_norm: Order {ord} not supported.")
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     values = svdvals(movedim(source, (rows, columns), (-2, -1)))
     result = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
     return result.unsqueeze(min(rows, columns)).unsqueeze(max(rows, columns)) if keepdim else result
 
 
+_ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
+
+
+def _require_two(name: str, A: Tensor, dim: Any) -> None:
+    """Raise RuntimeError unless a tensor has two axes, and `dim` names two that differ."""
+    if A._data.ndim < 2:
+        raise RuntimeError(f"linalg.{name}: The input tensor A must have at least 2 dimensions.")
+    if isinstance(dim, int) or len(dim) != 2:
+        raise RuntimeError(f"linalg.{name}: dim must be a 2-tuple. Got {dim if isinstance(dim, int) else list(dim)}")
+    first, second = (axis(place, A._data.ndim) for place in dim)
+    if first == second:
+        raise RuntimeError(f"linalg.{name}: dims must be different. Got ({first}, {second})")
+
+
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Return a vector norm over one axis or all, or a matrix norm if `ord` is given and there are two axes."""
+    """Return a vector norm over one axis or all, or a matrix norm if `ord` is given and there are two axes.
+
+    Raises:
+        RuntimeError: there is no such norm, or one of so many axes.
+    """
     source = A if dtype is None else A.to(dtype=dtype)
+    if isinstance(ord, str):
+        if ord not in _ORDERS:
+            raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+        return matrix_norm(source, ord, (-2, -1) if dim is None else dim, keepdim)
+    if ord is not None and dim is None and source._data.ndim > 2:
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {source._data.ndim}D."
+        )
+    if dim is not None and not isinstance(dim, int) and len(dim) not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
     if dim is None and ord is None:
         return vector_norm(source, 2, None, keepdim)
     places = axes(dim, source._data.ndim)
@@ -79,10 +108,16 @@ def matrix_rank(A: Tensor, *, tol: Any = None, hermitian: bool = False) -> Tenso
 
 
 def cond(A: Tensor, p: Any = None) -> Tensor:
-    """Return the condition numbers of matrices in a matrix norm, by default 2: largest over smallest singular value."""
+    """Return the condition numbers of matrices in a matrix norm, by default 2: largest over smallest singular value.
+
+    Raises:
+        RuntimeError: there is no such norm.
+    """
     if p in (None, 2, -2):
         values = svdvals(A)
         return values.amax(-1) / values.amin(-1) if p != -2 else values.amin(-1) / values.amax(-1)
+    if p not in _ORDERS:
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     return matrix_norm(A, p) * matrix_norm(inv(A), p)
 
 

@@ -185,12 +185,15 @@ def vector_norm(input: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool =
 
     Raises:
         RuntimeError: the elements are integers.
+        TypeError: the order is not a number.
     """
     if input._data.dtype.kind not in "fc":
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{BY_NUMPY[input._data.dtype].letter}"
         )
+    if not isinstance(ord, (int, float, np.number)):
+        raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
     x, p = input._data, float(ord)
     dims = axes(dim, x.ndim)
     size = np.abs(x)
@@ -212,7 +215,10 @@ def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False) -> 
 
     Raises:
         NotImplementedError: p is "nuc", a norm of matrices: use `linalg.matrix_norm`.
+        RuntimeError: there is no such norm.
     """
+    if isinstance(p, str) and p not in ("fro", "nuc"):
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     if p == "nuc":
         raise NotImplementedError("norm: p='nuc' is not supported by gradcli.engine; use linalg.matrix_norm(x, 'nuc')")
     return vector_norm(input, 2.0 if p in ("fro", None) else float(p), dim, keepdim)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -39,6 +40,23 @@ def joined(t: Any) -> Any:
     return [(repr(each), each.numel()) for each in sums], size[0], size[-1]
 
 
+def more_cotangents(t: Any) -> Any:
+    x, seed = leaf(t), t.full((2, 3), 2.0)
+    t.autograd.backward([x * 3], [seed, seed])
+    return t.autograd.grad(x * 2, x, [seed, seed])[0].tolist(), x.grad.tolist()
+
+
+def without_dim(t: Any, name: str, ndim: int) -> Any:
+    """Return values, the printed form of the layer, and the warnings."""
+    x = t.arange(2.0**ndim).reshape((2,) * ndim)
+    module = getattr(t.nn, {"softmax": "Softmax", "log_softmax": "LogSoftmax", "softmin": "Softmin"}[name])()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        results = getattr(t.nn.functional, name)(x), module(x)
+    chosen = [[np.round(y.numpy().astype(float), 5).tolist() for y in results], repr(module)]
+    return chosen, [str(entry.message) for entry in seen]
+
+
 ALIKE: dict[str, Program] = {
     "a copy shares memory": shared,
     "a copy of a leaf": lambda t: copied(t, lambda x: x),
@@ -46,6 +64,13 @@ ALIKE: dict[str, Program] = {
     "a copy of a parameter": lambda t: copied(t, t.nn.Parameter),
     "a copy of a view": lambda t: copied(t, lambda x: x.detach()[0]),
     "sums of shapes": joined,
+    "more cotangents than outputs": more_cotangents,
+    "an image without a batch": lambda t: t.nn.functional.conv2d(t.ones(3, 4, 4), t.ones(2, 3, 2, 2)).tolist(),
+    **{
+        f"{name} of {ndim} axes without a dim": lambda t, name=name, ndim=ndim: without_dim(t, name, ndim)
+        for name in ("softmax", "log_softmax", "softmin")
+        for ndim in range(5)
+    },
 }
 
 
@@ -125,6 +150,23 @@ MISTAKES: dict[str, Program] = {
     "objects": lambda t: t.tensor(np.array([None])),
     "dates": lambda t: t.as_tensor(np.array([1], dtype="datetime64[s]")),
     "booleans compared by gradcheck": lambda t: t.autograd.gradcheck(lambda a: a > 0, leaf(t).double()[0]),
+    "an unknown matrix norm": lambda t: t.linalg.norm(t.ones(2, 2), "foo"),
+    "a matrix norm of order 3": lambda t: t.linalg.matrix_norm(t.ones(2, 2), 3),
+    "an unknown norm of a vector": lambda t: t.linalg.norm(t.ones(2), "foo"),
+    "a nuclear norm of a vector": lambda t: t.linalg.norm(t.ones(2), "nuc"),
+    "a norm of three axes": lambda t: t.linalg.norm(t.ones(2, 2, 2), 2),
+    "a matrix norm along one axis": lambda t: t.linalg.norm(t.ones(2, 2), "fro", 1),
+    "a matrix norm along an axis twice": lambda t: t.linalg.matrix_norm(t.ones(2, 2), "fro", (1, -1)),
+    "a vector norm named fro": lambda t: t.linalg.vector_norm(t.ones(2), "fro"),
+    "an unknown norm of the method": lambda t: t.ones(2).norm("foo"),
+    "a condition number in no norm": lambda t: t.linalg.cond(t.ones(2, 2), 3),
+    "an image without channels": lambda t: t.nn.functional.conv2d(t.ones(4, 4), t.ones(2, 3, 2, 2)),
+    "an image of other channels": lambda t: t.nn.functional.conv2d(t.ones(2, 4, 4), t.ones(2, 3, 2, 2)),
+    "a bias of other size": lambda t: t.nn.functional.conv1d(t.ones(3, 4), t.ones(2, 3, 2), t.ones(3)),
+    "no stride": lambda t: t.nn.functional.conv1d(t.ones(3, 4), t.ones(2, 3, 2), stride=0),
+    "negative padding": lambda t: t.nn.functional.conv1d(t.ones(3, 4), t.ones(2, 3, 2), padding=-1),
+    "strides of three axes": lambda t: t.nn.functional.conv2d(t.ones(3, 4, 4), t.ones(2, 3, 2, 2), stride=(1, 2, 3)),
+    "fewer cotangents than outputs": lambda t: t.autograd.grad([leaf(t) * 2, leaf(t)], leaf(t), [t.ones(2, 3)]),
     "booleans beside numbers": lambda t: t.autograd.gradcheck(lambda a: (a, a > 0), leaf(t).double()[0]),
 }
 

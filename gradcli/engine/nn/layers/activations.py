@@ -245,7 +245,7 @@ class Softplus(Module):
 
 
 class _AlongAxis(Module):
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim
 
@@ -259,7 +259,7 @@ class Softmax(_AlongAxis):
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
-        return functional.softmax(input, self.dim)
+        return functional.softmax(input, self.dim, _stacklevel=5)
 
 
 class LogSoftmax(_AlongAxis):
@@ -267,7 +267,7 @@ class LogSoftmax(_AlongAxis):
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
-        return functional.log_softmax(input, self.dim)
+        return functional.log_softmax(input, self.dim, _stacklevel=5)
 
 
 class GLU(_AlongAxis):
@@ -278,4 +278,4 @@ class GLU(_AlongAxis):
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
-        return functional.glu(input, self.dim)
+        return functional.glu(input, -1 if self.dim is None else self.dim)

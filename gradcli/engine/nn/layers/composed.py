@@ -8,9 +8,10 @@ from typing import Any
 from gradcli.engine.creation import ones
 from gradcli.engine.nn.base.module import Module
 from gradcli.engine.nn.functions import composed as functional
+from gradcli.engine.nn.functions.shares import softmin
 from gradcli.engine.nn.layers.losses import _Loss
 from gradcli.engine.nn.parameter import Parameter
-from gradcli.engine.ops.activation import softmin, tanhshrink
+from gradcli.engine.ops.activation import tanhshrink
 from gradcli.engine.tensor import Tensor
 
 
@@ -81,9 +82,13 @@ class Softmin(_Applied):
     _options = ("dim",)
     _function = staticmethod(softmin)
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"dim={self.dim}"
 
 
 class RMSNorm(Module):
