@@ -11,17 +11,11 @@ from dataclasses import field
 from typing import TypeVar
 
 from gradcli.frozen import dataclass
-from gradcli.inputs.hints.descriptions import (
-    BITS,
-    PARTS,
-    SIGNS,
-    bounded,
-    descriptions,
-    kinds_named,
-    positives_named,
-)
 from gradcli.inputs.hints.documented_constants import constants_named, says_constant, says_fixed
 from gradcli.inputs.hints.documented_shapes import Axis, texts_of
+from gradcli.inputs.hints.prose.descriptions import BITS, PARTS, SIGNS, descriptions, kinds_named, positives_named
+from gradcli.inputs.hints.prose.intervals import end_of, intervals_named, without_intervals
+from gradcli.inputs.hints.prose.sentences import QUOTES
 
 _Said = TypeVar("_Said")
 MATRICES = frozenset(("spd", "triangular", "orthogonal"))
@@ -70,23 +64,14 @@ _CONTRASTS = re.compile(
     re.I,
 )
 _NEGATIVE = re.compile(r"(?<!non)(?<!non-)(?<!non )\bnegative\b", re.I)
-_DECIMAL = r"[-−]?\d*\.?\d+"
-_BETWEEN = re.compile(
-    rf"(?:\b(?:in|within)|∈)\s*(?:the\s+)?(?:\w+\s+)?[(\[]\s*(?P<lo>{_DECIMAL})\s*,\s*(?P<hi>{_DECIMAL})\s*[)\]]"
-    rf"|\bbetween\s+(?P<low>{_DECIMAL})\s+and\s+(?P<high>{_DECIMAL})(?![\w.]*\w)",
-    re.IGNORECASE,
-)
-_ENCODED = {"-": "m", "−": "m", ".": "p"}
 _REPLACED = tuple(
     (re.compile(pattern, re.IGNORECASE), text)
     for pattern, text in (
-        (r"(?:\bin|\bwithin|∈)\s*(?:the\s+)?(?:\w+\s+)?[(\[]\s*0(?:\.0?)?\s*,\s*1(?:\.0?)?\s*[)\]]", " @unit "),
-        (r"\bbetween\s+(?:0|zero)\s+and\s+(?:1|one)\b", " @unit "),
         (SIGNS, " @signs "),
         (BITS, " @bits "),
         (r"\b(labels|targets|values|entries|numbers|masks?) of  @(signs|bits)", r"\1 @\2"),
         (r"\b(?:sum(?:s|ming)?|add(?:s|ing)?(?: up)?) to (?:one|1)\b", " @sum "),
-        (r">=?\s*0(?![.\d]*[1-9])", " @positive "),
+        (r"(?:>=?|≥)\s*0(?![.\d]*[1-9])", " @positive "),
         (r"\b(tensors?|arrays?|vectors?|matri(?:x|ces)|batch(?:es)?|stacks?) of\b", r"\1"),
         (r"\bi\.e\.|\be\.g\.", " "),
     )
@@ -140,7 +125,6 @@ _LAST = re.compile(
     re.I,
 )
 _SIZES = {"two": 2, "three": 3, "four": 4}
-_QUOTES = r"[`'\"*]*"
 _OF = r"\b(?:of|for|takes)\s+(?:(?:an?|the|some|real|square|batch(?:es)? of)\s+)*"
 
 
@@ -220,8 +204,10 @@ def documented_values(
             if (last := _LAST.search(description)) is not None:
                 lasts.setdefault(name, ("...", _SIZES.get(last["size"].lower()) or int(last["size"])))
     for text in texts:
+        for name, domain in intervals_named(names, text, source, only):
+            domains[name] = domain if domains.get(name) in (None, "positive") else domains[name]
         positive = ((name, "positive") for name in positives_named(names, text))
-        for name, domain in (*_in_prose(names, text, only), *positive, *bounded(names, text, source)):
+        for name, domain in (*_in_prose(names, text, only), *positive):
             domains.setdefault(name, domain)
     sets = {"constants": constants, "fixed": fixed, "complexes": complexes}
     return Documented(
@@ -231,9 +217,10 @@ def documented_values(
 
 def _clauses(description: str) -> list[tuple[str, bool]]:
     """The phrases of a description up to their first preposition, and whether each is followed by a mark."""
+    description = without_intervals(description)
     for pattern, text in _REPLACED:
         description = pattern.sub(text, description)
-    description = _NEGATION.sub(" ", _BETWEEN.sub(_as_word, description))
+    description = _NEGATION.sub(" ", description)
     found, start = [], 0
     for match in _BREAK.finditer(description):
         phrase = description[start : match.start()]
@@ -243,18 +230,6 @@ def _clauses(description: str) -> list[tuple[str, bool]]:
         if phrase.strip():
             found.append((kept.strip(), match["mark"] is not None and cut is None))
     return found
-
-
-def _as_word(interval: re.Match[str]) -> str:
-    """An interval as one word, because marks divide a description; what is none stays as it is."""
-    ends = [interval["lo"] or interval["low"], interval["hi"] or interval["high"]]
-    low, high = (float(end.replace("−", "-")) for end in ends)
-    words = ("".join(_ENCODED.get(letter, letter) for letter in end) for end in ends)
-    return f" @between_{'_'.join(words)} " if low < high else interval[0]
-
-
-def _end(word: str) -> str:
-    return f"{float(word.replace('m', '-').replace('p', '.')):g}"
 
 
 def _said(description: str, *, is_stated: bool) -> str | None:
@@ -274,9 +249,8 @@ def _said(description: str, *, is_stated: bool) -> str | None:
             is_own = re.fullmatch(_FILLERS, clause[: match.start()], re.IGNORECASE) is not None
             is_all = is_whole and _AFTER.fullmatch(clause, match.end()) is not None
             if (is_own and (domain not in _ENTRIES or is_all)) or number == 0:
-                return (
-                    domain if "lo" not in pattern.groupindex else f"{domain}({_end(match['lo'])}, {_end(match['hi'])})"
-                )
+                ends = [end_of(match[key]) for key in pattern.groupindex]
+                return f"{domain}({', '.join(ends)})" if ends else domain
     return None
 
 
@@ -310,13 +284,13 @@ def _in_prose(names: Sequence[str], text: str, only: str | None) -> Iterator[tup
             sentence = re.split(r"\.\s|;|\n\s*\n", text[: match.start()])[-1]
             if _DENIED.search(sentence) or _NEGATION.search(sentence):
                 continue
-            before = re.search(rf"(?P<name>\w+){_QUOTES}\s+(?P<article>an?\s+)?$", text[: match.start()])
+            before = re.search(rf"(?P<name>\w+){QUOTES}\s+(?P<article>an?\s+)?$", text[: match.start()])
             if before is not None and before["name"] in names and (before["article"] or before["name"].lower() != "a"):
                 yield before["name"], domain
                 continue
             following = re.match(
                 rf"\w*(?P<noun>\s+(?:matri\w+|tensors?|vectors?|arrays?|targets?))?\s+"
-                rf"(?P<names>{_QUOTES}\w+(?:{_QUOTES}(?:,|\s+and)\s+{_QUOTES}\w+)*)",
+                rf"(?P<names>{QUOTES}\w+(?:{QUOTES}(?:,|\s+and)\s+{QUOTES}\w+)*)",
                 text[match.end() :],
             )
             owners = [] if following is None else re.findall(r"\w+", following["names"])

@@ -12,15 +12,16 @@ from collections.abc import Collection, Iterator, Sequence
 
 from gradcli.inputs.hints.documented_constants import WITHOUT_GRADIENT
 from gradcli.inputs.hints.documented_shapes import without_shape
+from gradcli.inputs.hints.prose.intervals import says_where_defined
+from gradcli.inputs.hints.prose.sentences import ARTICLES, CASES, MARKS, QUOTES, sentence_around, tells_apart
 
-_GREATER = r">=?\s*0(?![.\d]*[1-9])"
 _SIGN = r"(?:positive|non-?\s?negative)"
 _WORDS = (
     rf"(?:(?:strictly|real|single|learnable|trainable|learned|shared|{_SIGN})\s+)*(?:scalars?|{_SIGN})\b"
     r"(?!\s*[-/]|\s+(?:and|or)\s+negative)"
 )
 _SCALAR = rf"(?:an?\s+)?{_WORDS}"
-_BRIEF = rf"(?:(?:(?:an?|both|all|each)\s+)*(?:\(\s*(?={_SCALAR}[^()]*\))|(?={_WORDS}))|(?={_GREATER}))"
+_BRIEF = rf"(?:(?:(?:an?|both|all|each)\s+)*(?:\(\s*(?={_SCALAR}[^()]*\))|(?={_WORDS})))"
 """What follows a name, and its shape if that is given, at the begin of such a description."""
 _KIND = (
     r"(?:bool(?:ean)?|binary|integers?|int(?:32|64)?|class\s+(?:labels|indices)|labels\s+in|complex(?:-valued)?"
@@ -46,11 +47,6 @@ _STANDS_BEHIND = re.compile(
 )
 _BEGINS_SENTENCE = re.compile(r"(?:^|[.;:(\n]|,\s*where\b)\s*$", re.IGNORECASE)
 _BEGINS_CLAUSE = re.compile(r"(?:,|,\s*(?:and|with)\b)\s*$", re.IGNORECASE)
-_OF_A_FUNCTION = re.compile(
-    r"(?<!indicator)(?<!probability)(?<!fraction)(?<!number)(?<!count)(?<!mask)(?<!case)(?<!half)(?<!part)(?<!sign)"
-    r"\s+of\s*$", re.IGNORECASE,
-)  # fmt: skip
-"""As in `the root of a > 0`, unlike in `the probability of x > 0`."""
 _OF_AN_EQUATION = re.compile(
     r"\b(?:(?P<root>\w+)\s+with\s+(?=[^=]*\b(?P=root)\b)|(?:such that|satisf\w+|solv\w+|roots?|inverse)\b)"
     r"[^.;\n]*(?<![<>!=])=(?!=)[^.;\n]*"
@@ -70,23 +66,12 @@ BITS = (
 )
 """The labels 0 and 1, as in `{0, 1}`, `0/1` and `0 for the negative class and 1 for the positive class`."""
 _BEFORE_A_NOUN = re.compile(r"\b(?:for|of|by|to|from|against)\s*$", re.IGNORECASE)
-_NUMBER = re.compile(r"[-−]?(?:\d+\.?\d*|\.\d+)")
-_BOUNDS = re.compile(
-    rf"(?<![\w.<>])(?P<low>{_NUMBER.pattern})\s*(?:<=?|≤)\s*(?P<names>[A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\b"
-    rf"(?:\s*(?:<=?|≤)\s*(?P<high>{_NUMBER.pattern}|\w+))?"
-)
-_CASES = re.compile(r"\b(?:if|else|otherwise|elsewhere|when|whenever|unless|until|while)\b", re.IGNORECASE)
-_SENTENCE_ENDS = re.compile(r"\.(?=\s|$)|\n\s*\n|;")
 _IN_BRACKETS = re.compile(
     rf"(?<![\w.])(?P<name>\w+)\s*\((?:strictly\s+)?{_SIGN}\s*"
     r"(?:[,;](?![^()]*\b(?:negative|zero)\b)[^()]*\)|\)(?=\s*(?:$|[^\s\w])))",
     re.IGNORECASE,
 )
-_QUOTES = r"[`'\"*]*"
 _CONDITION = re.compile(r"\b(?:if|when|whenever|unless|while|until|where|for|once)\s+(?:the\s+|an?\s+)?[`'\"*]*$", re.I)
-_STATES = re.compile(r"(?:^|[.,;:(]|\b(?:with|where|and))\s*$", re.I)
-"""What stands before the name in `ecc in (0, 1)`, unlike in `clamps x in (0, 1)`."""
-_ARTICLES = frozenset(("a", "A", "i", "I"))
 _NEGATIVE = re.compile(r"(?<!non)(?<!non-)(?<!non )\bnegative\b", re.IGNORECASE)
 _PHRASE = re.compile(r"[^,.;:()\[\]\n]*?(?=[,.;:()\[\]\n]|\s(?:of|for|in|from|to|at|with|by|per)\s|$)")
 _BEFORE_A_KIND = (
@@ -107,24 +92,13 @@ _AFTER_BRACKETS = re.compile(
 """What follows the description of a name. A noun follows an article: `a (positive scalar) function`."""
 _AFTER_A_NAME = r"(?=\s*(?:$|[.,;:)\n]|\(|(?:and|by|with|via|using|to|in|into|on|at|for|from|is|are|must|should)\b))"
 _BEFORE_AN_ADJECTIVE = r"(?:^|[.,;:(\n]|\b(?:with|of|and)\b)\s*(?:an?\s+)?"
-_COMPARES_OR_CUTS = (
-    r"\b{0}\b(?:\.abs\(\))?\)?\s*[<>]|[<>]=?\s*\(?{0}\b|(?:clamp|clip|where|minimum|maximum)\w*\([^)]*\b{0}\b"
-    r"|\b{0}\.(?:clamp|clip)"
-)
-_PIECES = re.compile(
-    r"\b(?:outside|beyond|above|below|linear|constant|zero|quadratic|saturat\w*|clamp\w*|clip\w*)\b", re.IGNORECASE
-)
-"""Words of the definition of a function by cases: `quadratic for x in (-1, 1) and linear beyond`."""
-_FOR = re.compile(r"\bfor(?:\s+[a-z]\w+){0,2}\s*$", re.IGNORECASE)
-"""As in `for all x between -2 and 2` and `for an eccentricity e in (0, 1)`."""
-_COMPARED = r"\b{0}\b\)?\s*[<>]=?\s*-?[\d.]|[\d.]\s*[<>]=?\s*{0}\b"
 
 
 def descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[str, str, bool]]:
     """The arguments that a text describes, each with its description, and whether that has a colon or a "must"."""
     if not names:
         return
-    one = rf"{_QUOTES}(?<![\w.])(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?!\w){_QUOTES}"
+    one = rf"{QUOTES}(?<![\w.])(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?!\w){QUOTES}"
     # In `y^3 = x, x positive` the second x is described, and not both; so is the second y of `x / y, y positive`.
     another = rf"(?!(?P=first)(?!\w))(?P<last>{one})(?!,\s*(?P=last)(?!\w))"
     several = rf"(?P<names>(?P<first>{one})(?:\s*(?:,|and|&|/)\s*{another})*)"
@@ -145,7 +119,7 @@ def descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[s
         for each in heads
         if each["brief"] is None
         or (
-            _stands_alone(text, each.start("names"), each.end(), each["names"], code, is_kind=each["kind"] is not None)
+            _stands_alone(text, each.start("names"), each.end(), each["names"], is_kind=each["kind"] is not None)
             and not _is_of_next(text, each.end(), set(names).difference(re.findall(r"\w+", each["names"])))
         )
     ]
@@ -170,10 +144,10 @@ def descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[s
         ):
             continue
         if match["range"] is not None:
-            start, names_there = match.start("names"), match["names"]
-            is_domain = _STATES.search(before.rstrip("`'\"*")) or _holds_for(text, start, names_there, code)
-            if not is_domain or _ranges_differ(heads, names_there, text):
-                continue
+            is_set = re.match(r"(?:in\s*)?[{∈]", body.lstrip()) is not None
+            is_of_inputs = is_set and says_where_defined(described, text, match.start("names"), code)
+            if not is_of_inputs or _ranges_differ(heads, match["names"], text):
+                continue  # an interval is read elsewhere
         for name in names:
             if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", match["names"]):
                 yield name, f"{match['type'] or ''} {body}", is_stated
@@ -196,7 +170,7 @@ def _body(text: str, indent: int) -> str:
     return " ".join(kept)
 
 
-def _stands_alone(text: str, start: int, end: int, names: str, code: str, *, is_kind: bool) -> bool:
+def _stands_alone(text: str, start: int, end: int, names: str, *, is_kind: bool) -> bool:
     """Whether a brief description may be one.
 
     Args:
@@ -204,64 +178,23 @@ def _stands_alone(text: str, start: int, end: int, names: str, code: str, *, is_
         start: where the names begin.
         end: where the description begins.
         names: those that are described, as written.
-        code: of the function, which may branch where it compares them.
         is_kind: whether it says of what kind they are, as a sentence that tells cases apart does not.
     """
     inside = _NOUN_IN_BRACKETS.match(text, end) if text[:end].rstrip().endswith("(") else None
-    if inside is not None and _CASES.search(_sentence(text, start)) is None:
-        return names.strip("`'\"* ") not in _ARTICLES or _AFTER_BRACKETS.match(text, inside.end()) is not None
-    before, compares = text[:start].rstrip("`'\"*"), re.match(_GREATER, text[end:]) is not None
-    is_article = names.strip("`'\"* ") in _ARTICLES
-    stands = _STANDS_BEHIND.search(before) or (compares and _OF_A_FUNCTION.search(before))
-    stands = stands or (compares and _OF_AN_EQUATION.search(before))
-    stands = stands or (is_kind and not is_article and _BEFORE_A_NOUN.search(before))
-    if not stands or _CASES.search(_sentence(text, start)):
+    if inside is not None and CASES.search(sentence_around(text, start)) is None:
+        return names.strip(f"{MARKS} ") not in ARTICLES or _AFTER_BRACKETS.match(text, inside.end()) is not None
+    before, is_article = text[:start].rstrip(MARKS), names.strip(f"{MARKS} ") in ARTICLES
+    stands = _STANDS_BEHIND.search(before) or (is_kind and not is_article and _BEFORE_A_NOUN.search(before))
+    if not stands or CASES.search(sentence_around(text, start)):
         return False
-    if is_article and not compares and not re.search(r"[)\]]\s*,?\s*$", text[start:end]):
-        return False
-    return not compares or not (_tells_apart(names, code) or _has_two_cases(names, text))
-
-
-def _holds_for(text: str, start: int, names: str, code: str) -> bool:
-    """Whether `for` before some names says where the function is defined, as in `the root, for a, b in (0.05, 0.2)`.
-
-    It introduces a case where the sentence or the code tells cases apart.
-
-    Args:
-        text: in which it stands.
-        start: where the names begin.
-        names: those that are described, as written.
-        code: of the function.
-    """
-    sentence, lines = _sentence(text, start), _without_texts(code).splitlines()
-    if _FOR.search(text[:start].rstrip("`'\"*")) is None or _CASES.search(sentence) or _PIECES.search(sentence):
-        return False
-    patterns = [_COMPARES_OR_CUTS.format(re.escape(name)) for name in re.findall(r"\w+", names)]
-    return not any(re.search(pattern, line) for pattern in patterns for line in lines)
+    return not is_article or re.search(r"[)\]]\s*,?\s*$", text[start:end]) is not None
 
 
 def _begins_sentence(text: str, start: int, names: str, code: str) -> bool:
     """Whether what begins at `start`, with some names, is a sentence or clause of its own, and not one about cases."""
-    before = text[:start].rstrip("`'\"*")
-    begins = _BEGINS_SENTENCE.search(before) or (_BEGINS_CLAUSE.search(before) and not _tells_apart(names, code))
-    return bool(begins) and _CASES.search(_sentence(text, start)) is None
-
-
-def _tells_apart(names: str, code: str) -> bool:
-    """Whether code compares one of some names with a number other than to raise an exception."""
-    text = _without_texts(code)
-    return any(re.search(_COMPARED.format(re.escape(name)), text) for name in re.findall(r"\w+", names))
-
-
-def _without_texts(code: str) -> str:
-    """Code without comments, docstrings, assertions and tests that raise an exception."""
-    lines = [line.partition("#")[0] for line in code.splitlines()]
-    kept = [
-        line
-        for number, line in enumerate(lines)
-        if not line.lstrip().startswith("assert") and "raise" not in " ".join(lines[number : number + 2])
-    ]
-    return re.sub(r"(\"\"\"|''').*?\1", "", "\n".join(kept), flags=re.DOTALL)
+    before, own = text[:start].rstrip(MARKS), re.findall(r"\w+", names)
+    begins = _BEGINS_SENTENCE.search(before) or (_BEGINS_CLAUSE.search(before) and not tells_apart(own, code))
+    return bool(begins) and CASES.search(sentence_around(text, start)) is None
 
 
 def positives_named(names: Sequence[str], text: str) -> Iterator[str]:
@@ -275,8 +208,8 @@ def positives_named(names: Sequence[str], text: str) -> Iterator[str]:
     for match in _IN_BRACKETS.finditer(text):
         if (
             match["name"] in names
-            and match["name"] not in _ARTICLES
-            and not _CASES.search(_sentence(text, match.start()))
+            and match["name"] not in ARTICLES
+            and not CASES.search(sentence_around(text, match.start()))
         ):
             yield match["name"]
     before = rf"(?:{_BEFORE_AN_ADJECTIVE}|(?P<for>\bfor(?:\s+(?:all|any|every|an?))?\s+))"
@@ -285,8 +218,8 @@ def positives_named(names: Sequence[str], text: str) -> Iterator[str]:
         if match["for"] is not None and _OF_AN_EQUATION.search(text[: match.end("for")]) is None:
             continue
         owners = re.split(r",\s+|\s+and\s+", match["names"])
-        sentence = _sentence(text, match.start())
-        if owners[0] in names and not _CASES.search(sentence) and not _NEGATIVE.search(sentence):
+        sentence = sentence_around(text, match.start())
+        if owners[0] in names and not CASES.search(sentence) and not _NEGATIVE.search(sentence):
             yield from (name for name in owners if name in names)
 
 
@@ -308,34 +241,14 @@ def kinds_named(names: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
         rf"(?P<names>{one}(?:(?:,|\s+and)\s+{one})*)(?!\w)(?:{_AFTER_A_NAME}|(?=\s*[^\s\w]))"
     )
     for match in re.finditer(pattern, text, re.IGNORECASE) if names else ():
-        sentence = _sentence(text, match.start())
-        if _CASES.search(sentence) is None and PARTS.search(sentence) is None:
+        sentence = sentence_around(text, match.start())
+        if CASES.search(sentence) is None and PARTS.search(sentence) is None:
             yield from ((name, match["kind"]) for name in re.findall(r"\w+", match["names"]) if name in names)
-
-
-def bounded(names: Sequence[str], text: str, code: str) -> Iterator[tuple[str, str]]:
-    """The domains of arguments between two numbers, as in `0 < p < 1`, `0 <= t` and `-0.5 < a, b < 0.5`."""
-    for match in _BOUNDS.finditer(text):
-        owners, high = re.findall(r"\w+", match["names"]), match["high"]
-        domain = _between(float(match["low"].replace("−", "-")), high)
-        if domain is None or not set(owners) <= set(names) or _CASES.search(_sentence(text, match.start())):
-            continue
-        stands = _STANDS_BEHIND.search(text[: match.start()]) and not _tells_apart(match["names"], code)
-        if stands or _holds_for(text, match.start(), match["names"], code):
-            yield from ((name, domain) for name in owners)
-
-
-def _between(low: float, high: str | None) -> str | None:
-    """The domain of what lies above a number, and below another one or something that has a name."""
-    if high is None or _NUMBER.fullmatch(high) is None:
-        return "positive" if low == 0 else None
-    top = float(high.replace("−", "-"))
-    return "unit" if (low, top) == (0, 1) else f"open-interval({low:g}, {top:g})" if low < top else None
 
 
 def _without_others(description: str, names: Sequence[str]) -> str:
     """A description up to where a clause begins with another argument's name: `(n, m), tau the temperature`."""
-    others = sorted(set(names) - _ARTICLES, key=len, reverse=True)
+    others = sorted(set(names) - ARTICLES, key=len, reverse=True)
     if not others:
         return description
     one = "|".join(map(re.escape, others))
@@ -346,15 +259,3 @@ def _without_others(description: str, names: Sequence[str]) -> str:
 def _masked(text: str) -> str:
     """The text with what stands in brackets replaced, so that the axes of a shape are no names."""
     return re.sub(_SHAPE, lambda match: "(" + "_" * (len(match[0]) - 2) + ")", text)
-
-
-def _has_two_cases(names: str, text: str) -> bool:
-    """Whether a text compares one of some names more than once, as the definition of a function by cases does."""
-    return any(len(re.findall(rf"\b{re.escape(name)}\s*[<>]", text)) > 1 for name in re.findall(r"\w+", names))
-
-
-def _sentence(text: str, start: int) -> str:
-    """The sentence around a place, without what a colon or brackets divide."""
-    begin = max((match.end() for match in _SENTENCE_ENDS.finditer(text, 0, start)), default=0)
-    end = _SENTENCE_ENDS.search(text, start)
-    return text[begin : len(text) if end is None else end.start()]

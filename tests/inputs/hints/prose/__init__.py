@@ -1,0 +1,1 @@
+"""What names, source and documentation say about inputs."""
