@@ -1,7 +1,7 @@
 """Arguments that documentation says to get no gradient: `y: observed counts (no gradient)`, `no gradient for y`."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 _GRADIENT = r"(?:a\s+)?grad(?:ient)?s?\b(?!\s+(?:clip|penal|check|scal|accum|norm|descent|step|flows? through))"
 _CONSTANT = re.compile(
@@ -16,12 +16,16 @@ _BEGIN = r"(?:^(?:\s*(?:in|∈)\s*[(\[{][^()\[\]{}]*[)\]}])?|[,;:(]|\b(?:is|are)
 _FIXED = re.compile(
     rf"{_BEGIN}"
     r"(?:(?:an?|the|all|both|always|kept|held|given|random|float|real|base|pre-?trained)\s+)*"
-    r"(?:frozen|fixed|constants?|detached|non-?(?:trainable|learnable)|not\s+(?:trained|learn(?:ed|t)|trainable|learnable)"
-    r"|ground[- ]truth(?:\s+\w+)?)"
-    r"(?=\s*(?:$|[.,;:()])|\s+(?:and|during)\b|\s+(?:random\s+)?(?:tensors?|arrays?|vectors?|matri(?:x|ces)|weights?|masks?"
-    r"|buffers?|inputs?|noise|parameters?|bas[ei]s|projections?|features?|filters?|kernels?|targets?|samples?)\b)",
+    r"(?:(?:frozen|detached|non-?(?:trainable|learnable)|not\s+(?:trained|learn(?:ed|t)|trainable|learnable))\b"
+    r"|running\s+(?:statistics|stats|means?|variances?|averages?)\b"
+    r"|(?:fixed|constants?|ground[- ]truth(?:\s+\w+)?)"
+    r"(?=\s*(?:$|[.,;:()])|\s+(?:and|during)\b|\s+(?:random\s+|running\s+)?(?:tensors?|arrays?|vectors?|matri(?:x|ces)"
+    r"|weights?|masks?|buffers?|inputs?|noise|parameters?|bas[ei]s|projections?|features?|filters?|kernels?|targets?"
+    r"|samples?|statistics|means?|variances?|embeddings?|encodings?|codebooks?)\b))",
     re.IGNORECASE,
 )
+_BESIDE = re.compile(r"(?<=[\w)\]]),\s+(?=(?:no|without)\b)", re.IGNORECASE)
+"""What stands before `no gradient` where nothing described gets one: `mean, var: (D,), positive var, no gradient`."""
 _NOISE = re.compile(
     rf"{_BEGIN}(?:(?:an?|the|added|sampled|uniform|gaussian|normal|standard|random|white)\s+)*noise"
     r"(?=\s*(?:$|[.,;:()])|\s+(?:tensors?|arrays?|vectors?|samples?|and|in|from|drawn|sampled)\b)",
@@ -46,15 +50,21 @@ _PROSE = (
 )
 
 
-def says_constant(description: str, names: Sequence[str]) -> bool:
+def says_constant(description: str, names: Sequence[str], described: Collection[str] = ()) -> bool:
     """Whether the description of an argument says that it gets no gradient; not a sentence that says so of `names`.
 
-    Noise that is drawn gets none.
+    Noise that is drawn gets none. What follows a comma, as in `positive var, no gradient`, is said of all `described`
+    arguments, which have this description, if var is one of them.
     """
     if re.match(r"\s*constant\s*\)", description) is not None or _NOISE.search(description) is not None:
         return True
-    said = [sentence for sentence in re.split(r"\.\s", description) if _CONSTANT.search(sentence)]
-    return any(not any(constants_named(names, sentence)) for sentence in said)
+    for sentence in re.split(r"\.\s", description):
+        named = [*constants_named(names, sentence)]
+        if named and set(named) <= set(described) and re.match(rf"\s*{_LIST},", sentence) is None:
+            named = [*constants_named(names, _BESIDE.sub("; ", sentence))]
+        if not named and _CONSTANT.search(sentence) is not None:
+            return True
+    return False
 
 
 def says_fixed(description: str) -> bool:

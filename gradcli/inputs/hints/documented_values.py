@@ -4,7 +4,6 @@ A word counts only for the argument in whose description it stands: in the first
 its own as in `the kernel, which must be positive`. What stands behind a "not" counts for nothing.
 """
 
-import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
@@ -189,11 +188,13 @@ def documented_values(
     fixed, complexes = set[str](), set[str]()
     for text in texts:
         kinds = ((name, kind, False) for name, kind in kinds_named(names, text))
-        for name, description, is_stated in itertools.chain(descriptions(names, text, source), kinds):
+        described = [*descriptions(names, text, source), *kinds]
+        for name, description, is_stated in described:
+            together = {other for other, same, _ in described if same == description}
             has_axes = bool((shapes or {}).get(name)) or _AXES.search(f"{name} {description}") is not None
             said = _said(description, is_stated=is_stated)
             is_fixed = says_fixed(description)
-            constants |= {name} if says_constant(description, names) or (is_fixed and has_axes) else set()
+            constants |= {name} if says_constant(description, names, together) or (is_fixed and has_axes) else set()
             fixed |= {name} if is_fixed else set()
             complexes |= {name} if _says_complex(description) else set()
             kind = _type_of(description)

@@ -40,6 +40,15 @@ from gradcli.verdict import Verdict
         ("x (N,), y (N,) in (0, 1) frozen; m (N,)", {"y"}),
         ("x (N,), y (N,) in (0, 1) noise level", set()),
         ("y: noise level", set()),
+        ("y, m: (N,) stored moments, positive m, no gradient; x: (N,)", {"y", "m"}),
+        ("y, m: (N,). m, no gradient", {"m"}),
+        ("y, m: (N,), m gets no gradient", {"m"}),
+        ("x: (N,) added to y (N,), no gradient", {"y"}),
+        ("y and m are frozen moments of shape (N,)", {"y", "m"}),
+        ("y (N,) is a detached copy of x", {"y"}),
+        ("y, m: running statistics (N,)", {"y", "m"}),
+        ("y: fixed embeddings (N, D)", {"y"}),
+        ("y: the output of frozen layers (N, D)", set()),
     ],
 )
 def test_what_says_so(text: str, constants: set[str]) -> None:
@@ -111,3 +120,37 @@ def test_a_documented_constant_needs_no_gradient(ns: Any, text: str, factor: flo
 def test_without_these_words_the_gradient_is_missing(ns: Any) -> None:
     (case,) = gradcli.check(nll_of(ns, "y: observed counts", 1), order=1, shrink=False).cases
     assert {f.input for f in case.findings} == {"y"}
+
+
+def whitened(ns: Any, documentation: str, factor: float) -> type:
+    class Whitened(ns.autograd.Function):
+        __doc__ = documentation
+
+        @staticmethod
+        def forward(ctx: Any, x: Any, centre: Any, spread: Any) -> Any:
+            rate = 1 / (spread * spread + 0.1)
+            ctx.save_for_backward(rate)
+            return (x - centre) * rate
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (rate,) = ctx.saved_tensors
+            return factor * g * rate, None, None
+
+    return Whitened
+
+
+@pytest.mark.parametrize(
+    ("text", "factor", "wrong"),
+    [
+        ("centre, spread: (D,) stored moments, positive spread, no gradient", 1, set()),
+        ("centre and spread are frozen moments of shape (D,)", 1, set()),
+        ("centre and spread are frozen moments of shape (D,)", 1.01, {"x"}),
+        ("centre, spread: (D,). spread gets no gradient", 1, {"centre"}),
+        ("centre, spread: moments of shape (D,)", 1, {"centre", "spread"}),
+    ],
+)
+def test_several_constants(ns: Any, text: str, factor: float, wrong: set[str]) -> None:
+    (case,) = gradcli.check(whitened(ns, text, factor), order=1, shrink=False).cases
+    assert {finding.input for finding in case.findings} == wrong
+    assert case.verdict is (Verdict.FAILED if wrong else Verdict.PASSED)
