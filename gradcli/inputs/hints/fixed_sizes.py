@@ -25,7 +25,7 @@ def fixed_sizes(hints: SourceHints, shapes: Mapping[str, Shape]) -> frozenset[in
     found = {
         axis
         for name, shape in shapes.items()
-        for axis, size in _aligned(hints.documented.get(name, ()), shape)
+        for axis, size in _aligned(hints.axes.get(name, ()), shape)
         if axis == size and isinstance(axis, int)
     }
     for text in (hints.forward, hints.backward):

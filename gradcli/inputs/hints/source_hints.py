@@ -12,6 +12,7 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors, names_tensors
 from gradcli.inputs.hints.buffers import arrays_written_into, single_entries, written_into
 from gradcli.inputs.hints.conjugates import conjugates_arguments, conjugates_reals, surroundings
+from gradcli.inputs.hints.counted_arguments import with_counts
 from gradcli.inputs.hints.documented_order import Order, documented_order
 from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes
 from gradcli.inputs.hints.documented_values import Documented, documented_values
@@ -50,8 +51,9 @@ class SourceHints:
     `conjugated` says that forward conjugates an argument itself, or takes its imaginary part; `names` are forward's
     global names, `documented` the shapes that docstrings and comments give for arguments, and `values` what they say of
     the values. `tensors` are annotated as such. `keys` are JAX's random keys, True for typed ones. `order` holds pairs
-    of sizes of which the first is the larger one; `letters` are those of einsums. Forward writes into `written`, of
-    which `arrays` cannot be numbers, and takes the only entry of `single`. `numbers` may be such.
+    of sizes of which the first is the larger one; `letters` are those of einsums, or the number of `*args`. Forward
+    writes into `written`, of which `arrays` cannot be numbers, and takes the only entry of `single`. `numbers` may be
+    such.
     """
 
     forward: str
@@ -65,7 +67,7 @@ class SourceHints:
     tensors: frozenset[str] = frozenset()
     keys: Mapping[str, bool] = field(default_factory=dict)
     order: Order = ()
-    letters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    letters: Mapping[str, tuple[Axis, ...]] = field(default_factory=dict)
     written: frozenset[str] = frozenset()
     arrays: frozenset[str] = frozenset()
     single: frozenset[str] = frozenset()
@@ -92,7 +94,7 @@ class SourceHints:
             bonuses[match[1].count(",") + (1 if match[2] is None else 2)] = 3.0
         if first and (last := max(self._reduced_axes, default=0)) > 1:
             bonuses.setdefault(last + 1, 2.0)
-        if name in self.letters:
+        if name in self.letters and "..." not in self.letters[name]:
             bonuses[len(self.letters[name])] = 2.5
         for match in re.finditer(rf"(?<![\w.]){escaped}\[((?:[:\w.]+, ?)*(?:[:\w.]+))\]", self.forward):
             axes = [axis.strip() for axis in match[1].split(",")]
@@ -330,6 +332,7 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     tree = tree_of(own)
     entries = entries_read(tree, names)
     shapes = without_components({name: shapes[said] for name, said in written.items() if said in shapes}, entries)
+    shapes, counted = with_counts(info, names, own, shapes)
     one_hot = dict.fromkeys(one_hot_labels(info.forward, names), "one-hot")
     values = replace(values, domains={**one_hot, **values.domains})
     gradients = _gradients(text, len(names))
@@ -355,7 +358,7 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         keys=random_keys(info, names, own),
         tensors=tensors,
         order=documented_order(shapes, own, info.documentation),
-        letters=einsum_letters(info.forward),
+        letters={**counted, **einsum_letters(info.forward)},
         written=written_into(tree, names),
         arrays=arrays,
         single=single_entries(tree, names),

@@ -67,9 +67,9 @@ class NamedAxes:
             if slots[slot].name in square and skeleton[slot].kind == "float" and 1 <= axis == skeleton[slot].rank - 1
         ]
         for slot, axis in places:
-            named = axes.get(slots[slot].name, ())
-            if len(named) == skeleton[slot].rank:
-                self._names[slot, axis] = named[axis]
+            named = _name_of(axes.get(slots[slot].name, ()), axis, skeleton[slot].rank)
+            if named is not None:
+                self._names[slot, axis] = named
         values = {slot.name: choice.value for slot, choice in zip(slots, skeleton, strict=True)}
         self._numbers = {name: value for name, value in values.items() if type(value) is int and value > 0}
 
@@ -132,6 +132,18 @@ class NamedAxes:
         for place in places.values():
             state = state.with_size(place, sizes[place])
         return state.with_size(state.partition[index], size)
+
+
+def _name_of(axes: Sequence[Axis], axis: int, rank: int) -> Axis | None:
+    """The name of an axis of a tensor of some rank; None where it is among others, for which `...` stands."""
+    if len(axes) == rank and axes[-1] != "...":
+        return axes[axis]
+    if "..." not in axes or len(axes) - 1 > rank:
+        return None
+    rest = axes.index("...")
+    if axis < rest:
+        return axes[axis]
+    return axes[axis - rank] if rank - axis < len(axes) - rest else None
 
 
 def _in_order(state: State, larger: int, smaller: int, sizes_of: Callable[[State], Mapping[int, int]]) -> State:
