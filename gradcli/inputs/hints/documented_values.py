@@ -13,7 +13,6 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.hints.documented_constants import constants_named, says_constant, says_fixed
 from gradcli.inputs.hints.documented_shapes import Axis, texts_of
 from gradcli.inputs.hints.prose.descriptions import BITS, PARTS, SIGNS, descriptions, kinds_named, positives_named
-from gradcli.inputs.hints.prose.intervals import end_of, intervals_named, without_intervals
 from gradcli.inputs.hints.prose.sentences import QUOTES
 
 _Said = TypeVar("_Said")
@@ -23,6 +22,11 @@ CLASSES = frozenset(("one-hot", "simplex"))
 """The domains of what has a last axis of classes."""
 LABELS = frozenset(("one-hot", "signs", "binary"))
 """The domains of what a loss compares its input with."""
+_PERHAPS = re.compile(
+    r"[∈~∼<>≤≥≦≧\\]|\b(?:within|inside|between|range|unit interval|than|U|Unif|uniform(?:ly)?|above|at least)\b"
+    r"|\bin\b[^()\[\]]{0,40}[(\[\]]", re.IGNORECASE,
+)  # fmt: skip
+"""What a text has that gives an interval; most have none."""
 _ENTRIES = frozenset(("positive", "unit", "open-interval"))
 """The domains of single entries: a text about branches says `x if x is positive` too, so these need more."""
 _DOMAINS: Mapping[str, re.Pattern[str]] = {
@@ -205,7 +209,7 @@ def documented_values(
             if (last := _LAST.search(description)) is not None:
                 lasts.setdefault(name, ("...", _SIZES.get(last["size"].lower()) or int(last["size"])))
     for text in texts:
-        for name, domain in intervals_named(names, text, source, only):
+        for name, domain in _intervals(names, text, source, only):
             domains[name] = domain if domains.get(name) in (None, "positive") else domains[name]
         positive = ((name, "positive") for name in positives_named(names, text))
         for name, domain in (*_in_prose(names, text, only), *positive):
@@ -216,9 +220,26 @@ def documented_values(
     )
 
 
+def _intervals(names: Sequence[str], text: str, code: str, only: str | None) -> Sequence[tuple[str, str]]:
+    """The domains of arguments that a text says to lie in an interval."""
+    if _PERHAPS.search(text) is None:
+        return ()
+    from gradcli.inputs.hints.prose.intervals import intervals_named
+
+    return tuple(intervals_named(names, text, code, only))
+
+
+def _end_of(word: str) -> str:
+    """The number that is written in a word for an interval, as in `@between_m0p5_2`."""
+    return f"{float(word.replace('m', '-').replace('p', '.')):g}"
+
+
 def _clauses(description: str) -> list[tuple[str, bool]]:
     """The phrases of a description up to their first preposition, and whether each is followed by a mark."""
-    description = without_intervals(description)
+    if _PERHAPS.search(description) is not None:
+        from gradcli.inputs.hints.prose.intervals import without_intervals
+
+        description = without_intervals(description)
     for pattern, text in _REPLACED:
         description = pattern.sub(text, description)
     description = _NEGATION.sub(" ", description)
@@ -250,7 +271,7 @@ def _said(description: str, *, is_stated: bool) -> str | None:
             is_own = re.fullmatch(_FILLERS, clause[: match.start()], re.IGNORECASE) is not None
             is_all = is_whole and _AFTER.fullmatch(clause, match.end()) is not None
             if (is_own and (domain not in _ENTRIES or is_all)) or number == 0:
-                ends = [end_of(match[key]) for key in pattern.groupindex]
+                ends = [_end_of(match[key]) for key in pattern.groupindex]
                 return f"{domain}({', '.join(ends)})" if ends else domain
     return None
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 import gradcli
-from gradcli.inputs.hints.counted_arguments import with_counts
 from gradcli.inputs.hints.documented_shapes import documented_shapes
+from gradcli.inputs.hints.entries_read import with_counts
 from gradcli.targets import Parameter, TargetInfo
 from gradcli.verdict import Verdict
 

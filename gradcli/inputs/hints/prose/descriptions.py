@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator, Sequence
 
 from gradcli.inputs.hints.documented_constants import WITHOUT_GRADIENT
 from gradcli.inputs.hints.documented_shapes import without_shape
-from gradcli.inputs.hints.prose.intervals import says_where_defined
 from gradcli.inputs.hints.prose.sentences import ARTICLES, CASES, MARKS, QUOTES, sentence_around, tells_apart
 
 _SIGN = r"(?:positive|non-?\s?negative)"
@@ -144,6 +143,8 @@ def descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[s
         ):
             continue
         if match["range"] is not None:
+            from gradcli.inputs.hints.prose.intervals import says_where_defined
+
             is_set = re.match(r"(?:in\s*)?[{∈]", body.lstrip()) is not None
             is_of_inputs = is_set and says_where_defined(described, text, match.start("names"), code)
             if not is_of_inputs or _ranges_differ(heads, match["names"], text):

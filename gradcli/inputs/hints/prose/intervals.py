@@ -77,11 +77,6 @@ _BEFORE_A_NOUN = (
 )
 _FARTHEST = 120
 """Names are looked for at most so many characters in front of an interval."""
-_PERHAPS = re.compile(
-    r"[∈~>≥≧]|\b(?:within|inside|between|range|unit interval|than|U|Unif|uniform(?:ly)?|above|at least)\b"
-    r"|\bin\b[^()\[\]]{0,40}[(\[]", re.IGNORECASE,
-)  # fmt: skip
-"""What a text has that gives an interval: the patterns above are compiled for such texts only."""
 _ALREADY = r"\b(?:returns?|outputs?|results?|gives?|yields?|produces?)\b"
 _STANDS = re.compile(r"(?:^|[.,;:(]|\b(?:with|where|and)\b)\s*$", re.IGNORECASE)
 _STANDS_COMPARED = re.compile(
@@ -166,13 +161,8 @@ def intervals_named(names: Sequence[str], text: str, code: str, only: str | None
 def without_intervals(description: str) -> str:
     """A description with each interval as one word, `@unit`, `@positive` or `@between_1_2`, as marks divide it."""
     text = _unmarked(description)
-    found = re.sub(_INTERVAL, _as_word, text, flags=re.IGNORECASE) if _PERHAPS.search(text) else text
+    found = re.sub(_INTERVAL, _as_word, text, flags=re.IGNORECASE)
     return description if found == text else found
-
-
-def end_of(word: str) -> str:
-    """The number that is written in a word of `without_intervals`."""
-    return f"{float(word.replace('m', '-').replace('p', '.')):g}"
 
 
 def _unmarked(text: str) -> str:
@@ -235,7 +225,7 @@ def _given(names: Sequence[str], text: str, only: str | None) -> Iterator[_Given
         if owners and (key == "names_w" or len(owners) == len(found)):
             start = _start(match, key, owners[0]) if key == "names_w" else match.start()
             yield _Given(names=owners, low=low, high=high, start=start, compares=True)
-    for match in re.finditer(_INTERVAL, text, re.IGNORECASE) if _PERHAPS.search(text) else ():
+    for match in re.finditer(_INTERVAL, text, re.IGNORECASE):
         low, high = _ends(match)
         compares = match["above"] is not None or match["low_d"] is not None
         before, begin = text[: match.start()], max(0, match.start() - _FARTHEST)
