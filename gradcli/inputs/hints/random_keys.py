@@ -23,7 +23,7 @@ def random_keys(info: TargetInfo, names: Sequence[str], source: str) -> Mapping[
         names: of its arguments.
         source: of its forward.
     """
-    if info.backend != "jax" or info.forward is None:
+    if info.forward is None:
         return {}
     typed = _TYPED.search(source) is not None
     used = _used(unwrap(info.forward), tuple(names), _DEEPEST)

@@ -19,7 +19,6 @@ from gradcli.inputs.hints.einsums import einsum_letters
 from gradcli.inputs.hints.entries_read import entries_read, with_counts, without_components
 from gradcli.inputs.hints.named_gradients import sums_of_named
 from gradcli.inputs.hints.one_hot_labels import one_hot_labels
-from gradcli.inputs.hints.random_keys import random_keys
 from gradcli.inputs.hints.suggested_constants import numbers_among
 from gradcli.inputs.hints.summed_cotangents import Sum, returned_values, sums_of
 from gradcli.sources import nodes_of, source_of, tree_of
@@ -315,6 +314,14 @@ def _keys(node: ast.expr) -> list[ast.expr]:
     return []
 
 
+def _random_keys(info: TargetInfo, names: Sequence[str], source: str) -> Mapping[str, bool]:
+    if info.backend != "jax":
+        return {}
+    from gradcli.inputs.hints.random_keys import random_keys
+
+    return random_keys(info, names, source)
+
+
 def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     """The hints for a target whose arguments have these names; without source there are few."""
     own = source_of(info.forward)
@@ -354,7 +361,7 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         names=used,
         documented=documented,
         values=values,
-        keys=random_keys(info, names, own),
+        keys=_random_keys(info, names, own),
         tensors=tensors,
         order=documented_order(shapes, own, info.documentation),
         letters={**counted, **einsum_letters(info.forward)},

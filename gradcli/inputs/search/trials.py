@@ -18,7 +18,6 @@ from gradcli.inputs.hints.documented_values import CLASSES
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import Skeleton, Slot
 from gradcli.inputs.search.error_messages import complains_of_values
-from gradcli.inputs.search.whole_numbers import domain_of_whole_numbers
 from gradcli.targets import TargetInfo, Trial
 
 Shape = tuple[int, ...]
@@ -261,6 +260,8 @@ class Trials:
     def _domain(self, guess: Guess, index: int) -> DomainChoice:
         kind = guess.skeleton[index].kind
         if kind == "index":
+            from gradcli.inputs.search.whole_numbers import domain_of_whole_numbers
+
             return domain_of_whole_numbers(self.slots, guess.skeleton, guess.shapes, guess.high, index)
         return ("boolean", ()) if kind == "mask" else guess.domains.get(index, NORMAL)
 

@@ -10,7 +10,7 @@ import itertools
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from gradcli.inputs.hints.documented_constants import WITHOUT_GRADIENT
+from gradcli.inputs.hints.documented_constants import WITHOUT_GRADIENT, says_constant, says_fixed
 from gradcli.inputs.hints.documented_shapes import without_shape
 from gradcli.inputs.hints.prose.sentences import ARTICLES, CASES, MARKS, QUOTES, sentence_around, tells_apart
 
@@ -147,7 +147,8 @@ def descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[s
 
             is_set = re.match(r"(?:in\s*)?[{∈]", body.lstrip()) is not None
             is_of_inputs = is_set and says_where_defined(described, text, match.start("names"), code)
-            if not is_of_inputs or _ranges_differ(heads, match["names"], text):
+            is_constant = not is_set and (says_constant(body, names) or says_fixed(body))  # `u in (0, 1) noise`
+            if not (is_of_inputs or is_constant) or _ranges_differ(heads, match["names"], text):
                 continue  # an interval is read elsewhere
         for name in names:
             if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", match["names"]):
