@@ -78,9 +78,9 @@ def _comprehensions(code: CodeType) -> dict[int, int]:
 
 @functools.cache
 def _counted_loops(code: CodeType) -> tuple[tuple[int, int], ...]:
-    """The loops of a function that only count, as `for _ in range(50)`: the line of their head, and of what it repeats.
+    """The counting loops of a function, as `for _ in range(50)`: the line of the head, and the first of the body.
 
-    What they repeat does not use the number, so that they do not search a list.
+    A loop whose body uses the number is left out: it may search a list.
     """
     steps = list(dis.get_instructions(code))
     found = []
@@ -118,10 +118,10 @@ class LineCounts:
         return all(ours[code] == theirs[code] for code in ours.keys() & theirs.keys())
 
     def runs_out(self, other: "LineCounts", least: int) -> bool:
-        """Whether a loop that only counts came to its last number here, in `least` steps or more, but not in `other`.
+        """Whether a counting loop ran to its end here, in `least` steps or more, and was left early in `other`.
 
-        The head of a loop is run once more than what it repeats where it comes to its end, and as often where it is
-        left before, as an iteration is that has converged.
+        Where a loop runs to its end, its head runs once more than its body; where it is left early, as by an iteration
+        that has converged, both run equally often.
         """
         for code in {code for code, _ in self.runs}:
             for head, body in _counted_loops(code):

@@ -43,10 +43,11 @@ def iterates(subject: Subject, arguments: Sequence[Argument]) -> bool:
 
 
 def reaches_its_limit(subject: Subject, arguments: Sequence[Argument]) -> bool:
-    """Whether a loop comes to its largest number of iterations, which it does not at the subject's own inputs.
+    """Whether a loop uses up its largest number of iterations, which it does not at the subject's own inputs.
 
-    It is then not left before, as it is there; or it runs the same number of iterations at all inputs around, another
-    one than there. It has not converged: a derivative of the limit need not be that of the value.
+    Either a counting loop runs to its end here and is left early at the subject's own inputs; or the loop runs another
+    number of iterations than at these, and that same number at all inputs nearby. Such a loop has not converged: the
+    derivative of its limit need not be that of its value.
     """
     here, own = _lines(subject, arguments), _lines(subject, subject.arguments)
     if here is None or own is None or here.loops_alike(own):

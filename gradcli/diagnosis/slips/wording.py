@@ -246,7 +246,7 @@ def _by_argument(slip: Slip, draft: Draft) -> FindingKind | None:
             (_REDUCTIONS, FindingKind.WRONG_REDUCTION),
             (_TURNS, FindingKind.TRANSPOSED),
             ((*_SHIFTS, *_PLACED), FindingKind.WRONG_SHIFT),
-            (("range",), FindingKind.WRONG_GRADIENT),  # a step of a loop is no factor
+            (("range",), FindingKind.WRONG_GRADIENT),  # the number of steps of a loop is not a factor
         ):
             if _called(call) in known:
                 return kind

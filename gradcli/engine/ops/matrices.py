@@ -38,7 +38,7 @@ def matrix_norm(
         dtype: cast to this element type first.
 
     Raises:
-        RuntimeError: there is no such norm, or no two axes.
+        RuntimeError: the order is unknown, or there are fewer than two axes.
     """
     source = A if dtype is None else A.to(dtype=dtype)
     _require_two("matrix_norm", source, dim)
@@ -75,7 +75,7 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
     """Return a vector norm over one axis or all, or a matrix norm if `ord` is given and there are two axes.
 
     Raises:
-        RuntimeError: there is no such norm, or one of so many axes.
+        RuntimeError: the order is unknown, or does not exist for this number of axes.
     """
     source = A if dtype is None else A.to(dtype=dtype)
     if isinstance(ord, str):
@@ -111,7 +111,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     """Return the condition numbers of matrices in a matrix norm, by default 2: largest over smallest singular value.
 
     Raises:
-        RuntimeError: there is no such norm.
+        RuntimeError: the order is unknown.
     """
     if p in (None, 2, -2):
         values = svdvals(A)

@@ -43,7 +43,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """Return a copy with one value in the slices of an axis at an index vector, which may count from the end.
 
     Raises:
-        IndexError: the index does not hold integers, or there is no such slice.
+        IndexError: the index does not hold integers, or an entry of it is out of range.
     """
     if index._data.dtype.kind not in "iu":
         raise IndexError("index_fill_(): Expected dtype int64 for index.")

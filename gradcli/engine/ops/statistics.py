@@ -215,7 +215,7 @@ def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False) -> 
 
     Raises:
         NotImplementedError: p is "nuc", a norm of matrices: use `linalg.matrix_norm`.
-        RuntimeError: there is no such norm.
+        RuntimeError: the order is unknown.
     """
     if isinstance(p, str) and p not in ("fro", "nuc"):
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")

@@ -34,7 +34,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
 
     Raises:
         RuntimeError: the index does not hold integers.
-        IndexError: there is no such row; negative numbers are none.
+        IndexError: an index is negative, or not below the number of rows.
     """
     if input._data.dtype.kind not in "iu":
         raise RuntimeError(

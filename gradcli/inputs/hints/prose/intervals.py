@@ -136,8 +136,8 @@ class _Given:
 def intervals_named(names: Sequence[str], text: str, code: str, only: str | None = None) -> Iterator[tuple[str, str]]:
     """The domains of arguments of which a text says that they lie in an interval.
 
-    Several intervals of one argument hold together, as in `p > 0 and p < 1`. Where there is no such number, or where
-    they are different ranges, the text tells cases apart.
+    Several intervals of one argument apply together, as in `p > 0 and p < 1`. Where no number lies in all of them, or
+    where they are different ranges, the text describes separate cases.
 
     Args:
         names: the arguments.
