@@ -168,8 +168,12 @@ def _shape(text: str, shape: str, domain: Domain) -> tuple[int, ...] | None:
     if re.fullmatch(r"-\d+.*", shape):
         raise _refusal("-i", text, f"a size cannot be negative, got {shape!r}")
     if re.fullmatch(r"[\[(].*[\])]", shape):
-        written = "x".join(re.findall(r"\d+", shape)) or "scalar"
-        raise _refusal("-i", text, f"write the shape as {written}, not {shape}")
+        if re.fullmatch(r"[\[(][\d\s,]*[\])]", shape):
+            written = "x".join(re.findall(r"\d+", shape)) or "scalar"
+            raise _refusal("-i", text, f"write the shape as {written}, not {shape}")
+        raise _refusal(
+            "-i", text, f"give the shape and then the values, as in 2x3,value=[[1, 2, 3], [4, 5, 6]], not {shape}"
+        )
     raise _refusal(
         "-i", text,
         f"{shape!r} is not a shape; expected sizes joined by x (20x30, 5, 0x3) or scalar; a fixed value is given by -a",

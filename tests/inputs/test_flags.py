@@ -63,6 +63,8 @@ def test_as_flag_gives_the_same_input_again(text):
         ("x=-3", "negative"),
         ("x=(3,4)", "write the shape as 3x4"),
         ("x=[]", "write the shape as scalar"),
+        ("x=[[1,2],[3,4]]", "then the values, as in 2x3,value="),
+        ("x=[0.5,-1.5]", "then the values, as in 2x3,value="),
         ("x=3X4", "not a shape"),
         ("x=None", "-a"),
         ("x=3.5", "not a shape"),
