@@ -45,7 +45,7 @@ def checked(file, text, name):
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("name", ["indptr", "cu_seqlens", "crow_indices", "batch_ptr"])
+@pytest.mark.parametrize("name", ["indptr", "cu_seqlens", "crow_indices", "batch_ptr", "offsets"])
 @pytest.mark.parametrize(
     ("gradient", "verdict"),
     [("g[rows]", Verdict.PASSED), ("g[rows] / counts.clamp(min=1)[rows].unsqueeze(1)", Verdict.FAILED)],

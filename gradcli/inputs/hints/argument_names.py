@@ -75,6 +75,7 @@ LENGTH_NAMES = re.compile(r"(?:.*_)?(?:lengths|lens|seqlens)")
 """Names of the lengths of sequences, which are counts: none is 0."""
 POINTER_NAMES = re.compile(
     r"(?:.*_)?(?:ind|row|col|seg|node|edge|batch|bag)?_?ptrs?|c(?:row|col)(?:_indices)?|cu_?seq_?lens?(?:_\w+)?"
+    r"|(?:.*_)?(?:offsets|splits)"
 )
 """Names of the places where the rows of a compressed matrix, or the parts of a list, begin and end."""
 STATE_NAMES = re.compile(r"(?:running|moving|ema)_\w+|num_batches_tracked")

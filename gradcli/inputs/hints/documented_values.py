@@ -53,7 +53,7 @@ _DOMAINS: Mapping[str, re.Pattern[str]] = {
         (
             "indices",
             r"\bindices\b|\bintegers?\b(?!\s+(?:multiple|part|power|shift|order|lattice|grid))|\bint(?:32|64)?\b"
-            r"|\blongtensor\b|\bclass labels\b",
+            r"|\blongtensor\b|\bclass labels\b|\bpointers (?:to|into|of)\b|\b(?:row|column|segment) pointers\b",
         ),
         ("positive", r"\bpositive\b|\bnon-?\s?negative\b|@positive"),
         ("open-interval", r"@between_(?P<lo>\w+?)_(?P<hi>\w+)"),
@@ -127,6 +127,8 @@ _LAST = re.compile(
     r"(?P<size>two|three|four|\d+)\b",
     re.I,
 )
+_QUOTED = re.compile(r"(?<!\w)[\"'](\w[\w-]*)[\"']")
+"""A word in quotation marks: what an argument may be, as in `order: 'active' or 'passive'`."""
 _SIZES = {"two": 2, "three": 3, "four": 4}
 _OF = r"\b(?:of|for|takes)\s+(?:(?:an?|the|some|real|square|batch(?:es)? of)\s+)*"
 
@@ -137,7 +139,7 @@ class Documented:
 
     `constants` get no gradient, and `fixed` are called constants; `domains` are texts as `parse_domain` takes them;
     `types` are "float", "int", "bool" or "scalar" for what is a single number; `shapes` are those of which a text gives
-    the last axis alone; `complexes` are complex.
+    the last axis alone; `complexes` are complex; `words` are the texts that an argument may be, of two or more.
     """
 
     domains: Mapping[str, str] = field(default_factory=dict)
@@ -146,6 +148,7 @@ class Documented:
     constants: frozenset[str] = frozenset()
     fixed: frozenset[str] = frozenset()
     complexes: frozenset[str] = frozenset()
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of_each(self, written: Mapping[str, str]) -> "Documented":
         """The same for arguments of which documentation says it under other names, those in `written`."""
@@ -163,6 +166,7 @@ class Documented:
             constants=among(self.constants),
             fixed=among(self.fixed),
             complexes=among(self.complexes),
+            words=each(self.words),
         )
 
 
@@ -187,6 +191,7 @@ def documented_values(
     domains: dict[str, str] = {}
     types: dict[str, str] = {}
     lasts: dict[str, tuple[Axis, ...]] = {}
+    words: dict[str, tuple[str, ...]] = {}
     texts = texts_of(source, documentation)
     constants: set[str] = {name for text in texts for name in constants_named(names, text)}
     fixed, complexes = set[str](), set[str]()
@@ -206,6 +211,8 @@ def documented_values(
                 types.setdefault(name, kind)
             if said is not None and (has_axes or said not in ("boolean", "indices", "binary")):
                 domains.setdefault(name, said)
+            if len(quoted := _QUOTED.findall(description)) > 1:
+                words.setdefault(name, tuple(quoted))
             if (last := _LAST.search(description)) is not None:
                 lasts.setdefault(name, ("...", _SIZES.get(last["size"].lower()) or int(last["size"])))
     for text in texts:
@@ -216,7 +223,11 @@ def documented_values(
             domains.setdefault(name, domain)
     sets = {"constants": constants, "fixed": fixed, "complexes": complexes}
     return Documented(
-        domains=domains, types=types, shapes=lasts, **{name: frozenset(each) for name, each in sets.items()}
+        domains=domains,
+        types=types,
+        shapes=lasts,
+        words=words,
+        **{name: frozenset(each) for name, each in sets.items()},
     )
 
 

@@ -28,7 +28,7 @@ _IMAGES = r"conv2d|pool2d|conv_transpose2d|interpolate|grid_sample|unfold\(|\b[b
 _SEQUENCES = r"conv1d|bmm\(|baddbmm|pool1d"
 _LOOK_UPS = "gather|index_select|scatter\\w*|index_add\\w*|one_hot|embedding|take\\w*|eye|cross_entropy|nll_loss"
 _INDEXING = rf"(?:{_LOOK_UPS})\([^)]*\b{{0}}\b"
-_SUBSCRIPT = r"\[[^\]:]*\b{0}\b[^\]:]*\]|\b{0}\.(?:long|astype\(int)"
+_SUBSCRIPT = r"(?<=[\w)\]])\[[^\]:]*\b{0}\b[^\]:]*\]|\b{0}\.(?:long|astype\(int)"
 _MASKING = r"(?:where|masked_fill\w*|masked_select)\(\s*~?{0}\b|~{0}\b|\b{0}\.bool\b|\[{0}\] ?="
 _CONVERTED = r"(?<![\w.]){0}\.(?:to|type_as|astype)\(\s*(?!{0}\b)(\w+)(?:\.dtype)?\s*[,)]"
 _CONJUGATES = r"(?:\b(?!self\b|cls\b)[a-z_]\w*|[\])])\.conj(?:ugate)?\(|(?<![\w.])conj\("

@@ -118,12 +118,12 @@ def _flags_left_out(slots: Sequence[Slot], guess: Guess) -> list[int]:
 
 
 def _compared(slot: Slot, hints: SourceHints) -> Sequence[Any]:
-    """What an argument is compared with, the words of its annotation, and those that a reduction usually has."""
+    """What an argument is compared with, its words in annotation and documentation, and those of most reductions."""
     literal = re.search(r"\bLiteral\[([^\]]*)\]", slot.parameter.annotation or "")
     annotated = re.findall(r"[\"']([^\"']*)[\"']", literal[1]) if literal else ()
-    words = argument_names.WORDS["reduction"]
+    words, said = argument_names.WORDS["reduction"], hints.values.words.get(slot.name, ())
     usual = words if slot.name.lower() == "reduction" and slot.parameter.default in words else ()
-    return tuple(dict.fromkeys((*hints.compared_with(slot.name), *annotated, *usual)))
+    return tuple(dict.fromkeys((*hints.compared_with(slot.name), *annotated, *said, *usual)))
 
 
 def _first_axis(slots: Sequence[Slot], guess: Guess) -> Iterator[Guess]:

@@ -12,7 +12,14 @@ from typing import final
 
 from gradcli.frozen import dataclass
 from gradcli.inputs.search.candidates import Skeleton, Slot
-from gradcli.inputs.search.error_messages import refused_complex, refused_gradient, refused_number, refused_position
+from gradcli.inputs.search.error_messages import (
+    broadcasts,
+    is_flattened,
+    refused_complex,
+    refused_gradient,
+    refused_number,
+    refused_position,
+)
 from gradcli.inputs.search.named_axes import State
 from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.inputs.search.unification import Solution, Unifier
@@ -38,19 +45,21 @@ def exchanges(guess: Guess, error: BaseException | None) -> bool:
     """Whether the framework refused a gradient that has the shape of another input: a mistake at any inputs.
 
     The gradient of an earlier input was accepted: if it has another number of axes, the two were not exchanged. One
-    that broadcasting would make as large as its input may be a sum over too many axes, as for an input of fewer axes
-    than the guess has. Neither says anything against other inputs.
+    that broadcasting would make as large as its input may be a sum over too many axes, as for an input of fewer axes. A
+    flattened one has the shape of another input by chance. None of these says anything against other inputs.
     """
     refusal, position = refused_gradient(str(error)), refused_position(str(error))
     if refusal is None or (position is not None and position not in guess.shapes):
         return False
     got, wanted = refusal
     is_anothers = len(got) == len(wanted) and got in guess.shapes.values()
-    return (is_anothers or _is_of_a_later_input(guess, got, position)) and not _broadcasts(got, wanted)
+    if broadcasts(got, wanted) or is_flattened(got, wanted):
+        return False
+    return is_anothers or _is_of_a_later_input(guess, got, position)
 
 
 def _is_of_a_later_input(guess: Guess, shape: tuple[int, ...], position: int | None) -> bool:
-    """Whether an input behind the one at a position has a shape; any input, where the position is not known."""
+    """Whether an input behind the one at a position, or any if that is not known, has a shape."""
     return any(each == shape for slot, each in guess.shapes.items() if position is None or slot > position)
 
 
@@ -102,14 +111,13 @@ def with_tensor(guess: Guess, slots: Sequence[Slot], message: str) -> Guess | No
 def as_vector(guess: Guess, slots: Sequence[Slot], message: str) -> Guess | None:
     """The guess with a vector for a tensor whose gradient was rejected because it is a vector of as many entries.
 
-    `scale.view(1, c, 1)` takes a matrix of c entries, where a vector is meant. Not for the first tensor, which is the
-    input itself: a flattened gradient of that is a mistake to be seen.
+    `scale.view(1, c, 1)` and `jnp.cumsum(x)` take a matrix of c entries, where a vector is meant.
     """
     refusal, position = refused_gradient(message), refused_position(message)
-    if refusal is None or position is None or guess.shapes.get(position) != refusal[1] or position == min(guess.shapes):
+    if refusal is None or position is None or guess.shapes.get(position) != refusal[1]:
         return None
     got, wanted = refusal
-    if len(got) != 1 or len(wanted) < 2 or math.prod(wanted) != got[0] or not guess.skeleton[position].is_free:
+    if not is_flattened(got, wanted) or not guess.skeleton[position].is_free:
         return None
     vectors = [c for _, c in slots[position].choices if c.kind == guess.skeleton[position].kind and c.rank == 1]
     if not vectors:
@@ -234,7 +242,7 @@ def _shapes(trial: Trial) -> list[tuple[int, ...]]:
 def _steps(guess: Guess, message: str) -> Iterator[tuple[int, Guess]]:
     """Each tensor that the message may speak of, with the guess in which it has its gradient's shape."""
     refusal = refused_gradient(message)
-    if refusal is None or not _broadcasts(*refusal):
+    if refusal is None or not broadcasts(*refusal):
         return
     position = refused_position(message)
     slots = [slot for slot in _floats(guess) if guess.shapes[slot] == refusal[1]]
@@ -264,12 +272,6 @@ def _floats(guess: Guess, *further: str) -> list[int]:
 def settled(unifier: Unifier, guess: Guess) -> Solution:
     """A guess as a solution whose sizes are all settled; `unifier` is that of its skeleton."""
     return Solution(guess=guess, state=unifier.settled_at(guess.shapes))
-
-
-def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
-    """Whether broadcasting makes the large shape of the small one."""
-    pairs = zip(reversed(small), reversed(large), strict=False)
-    return len(small) <= len(large) and small != large and all(one in (1, other) for one, other in pairs)
 
 
 @final

@@ -1,6 +1,7 @@
 """Hints from the text of forward's exception: kinds and ranks of arguments, and which sizes should be equal."""
 
 import itertools
+import math
 import re
 from collections.abc import Sequence
 from typing import final
@@ -119,6 +120,17 @@ def refused_position(message: str) -> int | None:
     """The position of the argument whose gradient the framework rejected; None if it is a part of an argument."""
     found = _refusal(message)
     return int(found["at"]) if found is not None and not found.groupdict().get("leaf") else None
+
+
+def broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
+    """Whether broadcasting makes the large shape of the small one."""
+    pairs = zip(reversed(small), reversed(large), strict=False)
+    return len(small) <= len(large) and small != large and all(one in (1, other) for one, other in pairs)
+
+
+def is_flattened(got: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether a shape is that of a vector of as many entries as a tensor of several axes has."""
+    return len(got) == 1 and len(wanted) > 1 and math.prod(wanted) == got[0]
 
 
 def _refusal(message: str) -> re.Match[str] | None:

@@ -15,9 +15,9 @@ from gradcli.inputs.search.best_first import BestFirstSearch
 from gradcli.inputs.search.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.search.candidates import Slot
 from gradcli.inputs.search.choice import names_of_documented_shape, notes_on
-from gradcli.inputs.search.idle_arguments import with_idle_gradients
 from gradcli.inputs.search.not_found import failure_text, functions_called, keys_read
 from gradcli.inputs.search.replies import Attempt
+from gradcli.inputs.search.returned_gradients import with_returned_gradients
 from gradcli.inputs.search.slots import slots_of
 from gradcli.inputs.search.trials import Trials, farthest
 from gradcli.targets import TargetInfo
@@ -90,7 +90,7 @@ def infer(
         if solution is not None:
             budget.allow(ALTERNATIVE_TRIES)
             sloped = with_a_slope(trials, hints, solution.guess, search.attempted)
-            solution = replace(solution, guess=with_idle_gradients(trials, hints, sloped, search.attempted))
+            solution = replace(solution, guess=with_returned_gradients(trials, hints, sloped, search.attempted))
             specs = trials.specs(solution.guess)
             others = [search.square] if search.square else []
             if not budget.is_slow:

@@ -139,7 +139,27 @@ def applied(ns: Any, is_right: bool) -> Any:
     return Applied
 
 
-@in_turn("made", [poisson_loss, scaled, loud, averaged, powered, applied])
+def turned(ns: Any, is_right: bool) -> Any:
+    class Turned(ns.autograd.Function):
+        """turns points p (N, 2) by an angle a; sense: 'left' or 'right'"""
+
+        @staticmethod
+        def forward(ctx: Any, p: Any, a: Any, sense: str = "left") -> Any:
+            ctx.sign = 1.0 if sense == "left" else -1.0
+            ctx.save_for_backward(p, a)
+            return p * ns.cos(a) + ctx.sign * p.flip(-1) * ns.sin(a)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            p, a = ctx.saved_tensors
+            sign = ctx.sign if is_right else 1.0
+            of_a = (g * (ctx.sign * p.flip(-1) * ns.cos(a) - p * ns.sin(a))).sum()
+            return g * ns.cos(a) + sign * g.flip(-1) * ns.sin(a), of_a, None
+
+    return Turned
+
+
+@in_turn("made", [poisson_loss, scaled, loud, averaged, powered, applied, turned])
 @pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
 @pytest.mark.usefixtures("unexplained")
 def test_the_words_that_forward_compares_are_tried(ns: Any, made: Any, is_right: bool) -> None:

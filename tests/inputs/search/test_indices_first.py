@@ -1,4 +1,6 @@
-"""Indices that come before the array in which they are looked up: JAX's message says that they are indices."""
+"""Arguments that may be indices by their place or name: JAX's message tells, and a gradient says that they are none."""
+
+from typing import Any
 
 import pytest
 
@@ -36,3 +38,29 @@ def test_indices_of_take_are_found_in_either_place(first, wrong):
     (case,) = gradcli.check(rule, order=1, samples=1, shrink=False, only=["gradient"]).cases
     assert [spec.domain for spec in case.inputs if spec.name == "permutation"] == ["indices"], case.error
     assert [finding.input for finding in case.findings] == ["val"] * wrong
+
+
+def _of_links(joints: Any, lengths: Any, g: Any, factor: float) -> tuple[Any, Any]:
+    total = joints.cumsum(0)
+    return (g * lengths).flip(0).cumsum(0).flip(0), factor * g * total
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_a_name_of_indices_counts_less_than_a_gradient(ns: Any, factor: float) -> None:
+    """Backward hands its work on, so that its source does not tell which arguments get a gradient."""
+
+    class Links(ns.autograd.Function):
+        """joints: (n,), lengths: (n,) of the links"""
+
+        @staticmethod
+        def forward(ctx: Any, joints: Any, lengths: Any) -> Any:
+            ctx.save_for_backward(joints, lengths)
+            return ns.stack([joints.cumsum(0) * lengths])[0]
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return _of_links(*ctx.saved_tensors, g, factor)
+
+    (case,) = gradcli.check(Links, order=1, samples=1, shrink=False, only=["gradient"]).cases
+    assert [spec.domain for spec in case.inputs] == ["normal", "normal"], case.error
+    assert [finding.input for finding in case.findings] == ["lengths"] * (factor != 1.0)

@@ -179,8 +179,27 @@ def selective_scan(ns: Any, wrong: bool) -> Rule:
     return forward, backward
 
 
+def chain(ns: Any, wrong: bool) -> Rule:
+    """The end of a chain of links: the angles of a matrix are flattened, and links of as many entries broadcast."""
+
+    def angles(turns: Any) -> Any:
+        return turns.reshape(-1).cumsum(0)
+
+    def forward(ctx: Any, turns: Any, links: Any) -> Any:
+        ctx.save_for_backward(turns, links)
+        return ns.stack([(links * angles(turns).cos()).sum(), (links * angles(turns).sin()).sum()])
+
+    def backward(ctx: Any, g: Any) -> Any:
+        turns, links = ctx.saved_tensors
+        cosine, sine = angles(turns).cos(), angles(turns).sin()
+        of_angles = links * (g[1] * cosine - g[0] * sine)
+        return of_angles.flip(0).cumsum(0).flip(0), g[0] * (sine if wrong else cosine) + g[1] * sine
+
+    return forward, backward
+
+
 @pytest.mark.sampled(4)
-@in_turn("rule", [sylvester, tridiagonal, scan, delta_rule, lyapunov, filtered, selective_scan])
+@in_turn("rule", [sylvester, tridiagonal, scan, delta_rule, lyapunov, filtered, selective_scan, chain])
 @pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
 def test_inputs_that_backward_fits_as_well_are_found(ns: Any, rule: Callable[..., Rule], wrong: bool) -> None:
     forward, backward = rule(ns, wrong)

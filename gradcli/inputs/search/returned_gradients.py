@@ -1,7 +1,10 @@
-"""Arguments that change no output, and for which backward returns a gradient all the same: it has to be checked."""
+"""Arguments that seem to need no gradient, and for which backward returns one all the same: it has to be checked."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
 
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.candidates import TRACKED, Choice
@@ -11,13 +14,17 @@ from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.targets import Trial
 
 
-def with_idle_gradients(trials: Trials, hints: SourceHints, guess: Guess, attempted: Callable[[Guess], Trial]) -> Guess:
-    """The guess with tensors that require a gradient for the idle ones that backward has a gradient for.
+def with_returned_gradients(
+    trials: Trials, hints: SourceHints, guess: Guess, attempted: Callable[[Guess], Trial]
+) -> Guess:
+    """The guess with tensors that require a gradient where backward has a gradient for something else.
 
     The search takes an argument that changes no output for a number that backward alone uses, which gets no gradient.
-    A gradient of one is right only if it is zero.
+    A gradient of one is right only if it is zero. A limit that no entry reached seemed idle, and is an ordinary tensor
+    where some entries reach it.
 
-    A limit that no entry reached seemed idle, and is an ordinary tensor where some entries reach it.
+    What is called `lengths` or `mask` is taken for whole numbers or flags. It is neither if forward takes real numbers
+    and backward has a gradient for them: the lengths of bones, or a soft mask.
 
     Args:
         trials: runs forward.
@@ -34,6 +41,10 @@ def with_idle_gradients(trials: Trials, hints: SourceHints, guess: Guess, attemp
             real = _as_float(guess, slot)
             if guess.skeleton[slot].kind == "idle-tensor" and trials.judge(real) is None:
                 guess = with_ordered_limits(trials, hints, real)
+        elif choice.kind in ("index", "mask"):
+            real = _as_float(guess, slot)
+            if trials.judge(real) is None and _depends(real, slot, attempted(real)):
+                guess = real
     return guess
 
 
@@ -56,10 +67,20 @@ def _has_gradient(guess: Guess, slot: int, trial: Trial) -> bool:
     message = str(trial.backward_error)
     if trial.gradients is None:
         return trial.ok and refused_gradient(message) is not None and refused_position(message) in (None, slot)
+    return _gradient(guess, slot, trial) is not None
+
+
+def _depends(guess: Guess, slot: int, trial: Trial) -> bool:
+    """Whether backward returned a gradient for a slot that is not zero."""
+    gradient = _gradient(guess, slot, trial)
+    return gradient is not None and bool(gradient.any())
+
+
+def _gradient(guess: Guess, slot: int, trial: Trial) -> NDArray[Any] | None:
+    """What backward returned for a slot; None for nothing, or where the gradients are not one for each tensor."""
     tracked = [each for each, choice in enumerate(guess.skeleton) if choice.kind in TRACKED]
-    if len(tracked) != len(trial.gradients):
-        return False
-    return trial.gradients[tracked.index(slot)] is not None
+    found = trial.gradients or ()
+    return found[tracked.index(slot)] if len(tracked) == len(found) else None
 
 
 def _fits(trial: Trial) -> bool:
