@@ -1,6 +1,7 @@
 """Calls of a Function on tensors."""
 
-from collections.abc import Collection, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, final
 
 from gradcli.backends.base import Layout
@@ -31,6 +32,8 @@ class Caller:
     ) -> None:
         self.framework = framework
         self.function = framework.saving_copies(function) if protected else function
+        self.asks_for_grad = _reads_requires_grad(function)
+        """Whether forward may compute something else for tensors that require no gradient."""
         self.arguments = tuple(arguments)
         self._layout = layout
         self._held = held
@@ -90,3 +93,10 @@ class Caller:
 
     def _to_user(self, position: int, tensor: Any) -> Any:
         return self.framework.to_user_tensor(tensor, self._casts.get(position), self.arguments[position].sparsity)
+
+
+def _reads_requires_grad(function: Callable[..., Any]) -> bool:
+    """Whether the code of a function, or of the forward that `apply` runs, reads the attribute of tensors."""
+    forward = inspect.unwrap(getattr(getattr(function, "__self__", None), "forward", function))
+    code = getattr(forward, "__code__", None)
+    return code is not None and "requires_grad" in code.co_names

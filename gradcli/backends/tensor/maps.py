@@ -195,7 +195,7 @@ class TensorMap(VectorMap):
         self._counters = counters
         self._lower = self.below = lower
         self._retainable = True
-        self._tracked = order > 1
+        self._tracked = order > 1 or caller.asks_for_grad
 
     @property
     def is_costly(self) -> bool:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 import gradcli
 from gradcli.verdict import Verdict
 
@@ -37,6 +39,26 @@ def test_a_gradient_taken_inside_forward_is_no_edge_of_a_domain(ns: Any) -> None
         return found
 
     assert gradcli.check(slope, (leaf(ns),), shrink=False).verdict is Verdict.PASSED
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_forward_may_ask_whether_a_gradient_is_required(ns: Any, factor: float) -> None:
+    """Values that are computed without one would lie on another branch, and look like a jump."""
+
+    class Affine(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, bias: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x + bias if bias.requires_grad else x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return 2 * factor * x * g, g if ctx.needs_input_grad[1] else None
+
+    (case,) = gradcli.check(Affine, (leaf(ns), leaf(ns)), order=1, shrink=False).cases
+    assert [finding.input for finding in case.findings] == (["x"] if factor != 1.0 else []), case
+    assert not any("jump" in note for check in case.evidence for note in [check.note or ""])
 
 
 def test_what_is_raised_at_the_given_point_is_an_error(ns: Any) -> None:
