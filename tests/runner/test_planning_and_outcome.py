@@ -15,7 +15,7 @@ from gradcli.runner.outcome.merge import merge
 from gradcli.runner.outcome.notes import telling_notes
 from gradcli.runner.planning.configuration import default_targets
 from gradcli.runner.planning.functions import functions_in
-from gradcli.runner.planning.gather import is_named
+from gradcli.runner.planning.gather import gather, is_named
 from gradcli.runner.planning.plan import case_of, case_seed
 from gradcli.settings import Settings
 from gradcli.verdict import Reason, Verdict
@@ -41,6 +41,24 @@ def test_a_file_stands_for_its_private_functions_too_and_for_each_once(tmp_path:
         "Double = _Double\n"
     )
     assert functions_in(str(file)) == (f"{file}:_Double",)
+
+
+def test_a_package_is_a_module_unless_it_holds_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "twice_as_much"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "from gradcli.engine.autograd import Function\n"
+        "class Twice(Function):\n"
+        "    @staticmethod\n    def forward(ctx, x):\n        return 2 * x\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return 2 * g\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert [spec.target for spec in gather(["twice_as_much"])] == ["twice_as_much:Twice"]
+    with pytest.raises(NothingToCheckError, match="a folder stands for the specs"):
+        gather(["twice_as_much/"])
+    (package / "one.yaml").write_text("target: elsewhere:Twice\n")
+    assert [spec.target for spec in gather(["twice_as_much"])] == ["elsewhere:Twice"]
 
 
 def test_a_spec_goes_before_the_run_but_checks_named_by_the_run_go_first() -> None:

@@ -81,8 +81,12 @@ def _is_whole(target: str) -> bool:
 
 
 def _is_spec(target: str) -> bool:
+    """Whether `target` is a spec, or a folder of specs; a package without specs is a module, by its name."""
     path = Path(target)
-    return path.suffix in _SPEC_SUFFIXES or os.path.isdir(target)  # which a name that is too long is not
+    if path.suffix in _SPEC_SUFFIXES or not os.path.isdir(target):  # which a name that is too long is not
+        return path.suffix in _SPEC_SUFFIXES
+    is_package = target.isidentifier() and (path / "__init__.py").is_file()
+    return not is_package or any(file.suffix in _SPEC_SUFFIXES for file in path.iterdir())
 
 
 def _specs_of(target: str) -> tuple[CheckSpec, ...]:
@@ -133,7 +137,10 @@ def _problem(target: str, message: str, exit_code: int, *, crashed: bool = False
 
 def _without_repeats(found: Sequence[CheckSpec], targets: Sequence[str]) -> tuple[CheckSpec, ...]:
     if not found:
-        raise NothingToCheckError(f"nothing to check: no case in {', '.join(targets)}")
+        raise NothingToCheckError(
+            f"nothing to check: no case in {', '.join(targets)}; a folder stands for the specs (.yaml) directly in it, "
+            "and Functions are checked by the names of modules or files"
+        )
     return tuple({repr(spec): spec for spec in found}.values())
 
 
