@@ -74,3 +74,32 @@ def test_a_product_with_a_compressed_matrix_is_checked(framework, gradient, verd
     case = checked(tmp_path / "written.py", text, "Product")
     assert case.verdict is verdict, case
     assert [spec.domain for spec in case.inputs] == ["pointers", "indices", "normal", "normal"]
+
+
+PADDED = """
+
+class Padded(Function):
+    @staticmethod
+    def forward(ctx, packed, {name}):
+        if sum({name}) != packed.shape[0]:
+            raise ValueError("the parts have to be all of it")
+        ctx.parts = {name}
+        out = torch.zeros(len({name}), max({name}), packed.shape[1], dtype=packed.dtype)
+        for row, part in enumerate(torch.split(packed, {name})):
+            out[row, : part.shape[0]] = part
+        return out
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.cat([g[row, {ends}] for row, n in enumerate(ctx.parts)]), None
+"""
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", ["lens", "split_sizes"])
+@pytest.mark.parametrize(("ends", "verdict"), [(":n", Verdict.PASSED), ("-n:", Verdict.FAILED)])
+@pytest.mark.usefixtures("unexplained")
+def test_parts_of_an_axis_are_of_unequal_length(name, ends, verdict, tmp_path):
+    """The last entries of a row that is full are its first ones."""
+    text = IMPORTS.format(framework="gradcli.engine") + PADDED.format(name=name, ends=ends)
+    assert checked(tmp_path / "written.py", text, "Padded").verdict is verdict

@@ -73,6 +73,8 @@ BLANK_NAMES = re.compile(r"(?:.*_)?blank(?:_(?:index|idx|label|id|class|token|sy
 """Names of a class that no label may be, as the blank of CTC."""
 LENGTH_NAMES = re.compile(r"(?:.*_)?(?:lengths|lens|seqlens)")
 """Names of the lengths of sequences, which are counts: none is 0."""
+PART_NAMES = re.compile(rf"{LENGTH_NAMES.pattern}|(?:.*_)?(?:sections|split_sizes|parts)")
+"""Names of the lengths of the parts of an axis, as tuples: unequal ones that add up to the first size tried."""
 POINTER_NAMES = re.compile(
     r"(?:.*_)?(?:ind|row|col|seg|node|edge|batch|bag)?_?ptrs?|c(?:row|col)(?:_indices)?|cu_?seq_?lens?(?:_\w+)?"
     r"|(?:.*_)?(?:offsets|splits)"

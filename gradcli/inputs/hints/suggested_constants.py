@@ -111,6 +111,8 @@ def suggested(word: str, gradient: bool | None, names: Sequence[str]) -> tuple[S
     ):
         if values is not None:
             return values, 0.0, offset
+    if gradient is not True and argument_names.PART_NAMES.fullmatch(word):
+        return ((1, 2), (2, 1)), 0.3, 0.0
     if word in argument_names.PERHAPS_NUMBERS:
         paired = {"gamma", "beta"} <= {name.lower() for name in names}
         likely = gradient is False or not (paired or word in ("gamma", "beta", "scale", "s", "t", "T", "c"))
