@@ -4,7 +4,7 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any, final
 
@@ -105,7 +105,7 @@ def with_partner(function: object) -> GradientPair | None:
     """A plain function with the derivative that stands beside it under a name of its own, such as `f_grad` for `f`."""
     if not isinstance(function, FunctionType | MethodType):
         return None
-    found = list(_partners(function))
+    found = _partners(function)
     if len(found) != 1:
         return None
     try:
@@ -115,24 +115,34 @@ def with_partner(function: object) -> GradientPair | None:
     return pair
 
 
-def _partners(function: FunctionType | MethodType) -> Iterator[Callable[..., Any]]:
-    """The derivatives of a function by their names, in its module or on its object."""
-    name = function.__name__
-    match = _FORWARD.search(name)
-    for replaced in () if match is None else _BACKWARDS[match[1]]:
-        assert match is not None  # noqa: S101 - there is one; for the type checker
-        if (found := _beside(function, name[: match.start()] + replaced + name[match.end() :])) is not None:
-            yield found
-            return
-    if match is not None or returns_several(function) or _is_derivative(name):
-        return
-    names = [f"{name}_{kind}" for kind in _KINDS] + [f"{kind}_{name}" for kind in _KINDS] + [f"d{name}", f"d_{name}"]
-    own = [found for each in names if (found := _beside(function, each)) is not None]
-    if not own:
-        own = [found for each in _ALONE if (found := _beside(function, each)) is not None and _is_only(function)]
-    for found in own:
-        if _takes_no_more(function, found):
-            yield found
+def names_of_partners(function: object) -> tuple[str, ...]:
+    """The names of the derivatives that stand beside a function under a name of its own."""
+    if not isinstance(function, FunctionType | MethodType):
+        return ()
+    return tuple(_name(found) for found in _partners(function))
+
+
+def _partners(function: FunctionType | MethodType) -> list[Callable[..., Any]]:
+    """The derivatives of a function by their names, in its module or on its object.
+
+    First those with the function's whole name: `backward_euler` is the derivative of `forward_euler` only if nothing is
+    called `forward_euler_vjp`.
+    """
+    name, match = function.__name__, _FORWARD.search(function.__name__)
+    if not returns_several(function):
+        names = [f"{name}_{kind}" for kind in _KINDS] + [f"{kind}_{name}" for kind in _KINDS]
+        if own := _fitting(function, [*names, f"d{name}", f"d_{name}"]):
+            return own
+    if match is not None:
+        names = [name[: match.start()] + replaced + name[match.end() :] for replaced in _BACKWARDS[match[1]]]
+        return [found for each in names if (found := _beside(function, each)) is not None][:1]
+    return _fitting(function, _ALONE) if _is_only(function) and not returns_several(function) else []
+
+
+def _fitting(function: FunctionType | MethodType, names: Sequence[str]) -> list[Callable[..., Any]]:
+    """What stands beside a function under one of the names and can be its derivative."""
+    beside = {found: None for each in names if (found := _beside(function, each)) is not None}
+    return [found for found in beside if _takes_no_more(function, found)]
 
 
 def _is_derivative(name: str) -> bool:

@@ -6,6 +6,7 @@ from typing import Any, final
 import numpy as np
 
 from gradcli.backends.numpy.claims import is_number
+from gradcli.backends.numpy.layers import names_of_partners
 from gradcli.backends.numpy.names import (
     argument_meant,
     names_returned,
@@ -23,6 +24,10 @@ HOW = (
     "its gradients, as SciPy's jac=True expects: an array, a tuple of them, or a dict with the arguments' names"
 )
 NO_GRADIENT = "{name} is a plain NumPy function without a derivative to check: " + HOW
+_SEVERAL = (
+    "{name} has more than one derivative by its name, {found}: say which one to check, as with --grad {first} "
+    "(grad=... in Python, grad: in a spec)"
+)
 
 
 @final
@@ -52,6 +57,7 @@ class ValueReader:
     """
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self._function = function
         self._name = name
         self._names = names_returned(function)
         self._speaks = speaks_of_gradients(function)
@@ -67,7 +73,7 @@ class ValueReader:
             TypeError: the value has axes, and the gradients do not have the shapes of its derivatives.
         """
         if not isinstance(returned, tuple) or len(returned) < 2:
-            raise WithoutDerivativeError(NO_GRADIENT.format(name=self._name))
+            raise WithoutDerivativeError(self._without())
         names = self._names.of(len(returned))
         found = self._by_names(returned, names, arguments)
         if found is None and self._is_plain(returned, names):
@@ -124,6 +130,13 @@ class ValueReader:
             return False
         is_told = self._speaks or len(rest) in (1, self._scalars)  # one number for each scalar argument
         return is_told or not any(map(is_number, rest))
+
+    def _without(self) -> str:
+        """Why there is nothing to check: no derivative was found, or more than one."""
+        found = names_of_partners(self._function)
+        if len(found) < 2:
+            return NO_GRADIENT.format(name=self._name)
+        return _SEVERAL.format(name=self._name, found=" and ".join(found), first=found[0])
 
     def _refusal(self, returned: Sequence[Any], names: Sequence[str | None]) -> str:
         shown = ", ".join(name or _described(value) for name, value in zip(names, returned, strict=True))

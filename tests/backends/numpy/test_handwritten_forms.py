@@ -244,6 +244,33 @@ FORMS = {
         "- 400 *",
         "- 404 *",
     ),
+    "forward in the name of what is no layer": (
+        """
+        def forward_contract(spot, rate):
+            return spot * np.exp(rate)
+
+        def forward_contract_vjp(spot, rate, g):
+            return g * np.exp(rate), g * spot * np.exp(rate)
+
+        def backward_contract(spot, rate):
+            return spot * np.exp(-rate)
+        """,
+        "forward_contract",
+        "g * spot * np.exp(rate)",
+        "g * spot * rate * np.exp(rate)",
+    ),
+    "a function with the name of a derivative": (
+        """
+        def gradient_energy(u, mass):
+            return np.sum(mass * u**2)
+
+        def gradient_energy_grad(u, mass):
+            return 2 * mass * u, u**2
+        """,
+        "gradient_energy",
+        "2 * mass",
+        "mass",
+    ),
 }
 
 
@@ -294,6 +321,22 @@ def test_a_note_says_how_a_form_was_read(tmp_path, monkeypatch):
     assert (
         "checked with relu_backward, its derivative by that name" in checked(source, name, tmp_path, monkeypatch).notes
     )
+
+
+def test_two_derivatives_by_their_names_are_both_told(tmp_path, monkeypatch):
+    source = """
+    def reach(q, a):
+        return np.cumsum(a * np.cos(q))
+
+    def reach_vjp(q, a, v):
+        s = np.cumsum(v[::-1])[::-1]
+        return -s * a * np.sin(q), s * np.cos(q)
+
+    def reach_jac(q, a):
+        return np.tril(np.tile(-a * np.sin(q), (len(q), 1))), np.tril(np.tile(np.cos(q), (len(q), 1)))
+    """
+    with pytest.raises(WithoutDerivativeError, match="reach_vjp and reach_jac: say which one to check"):
+        checked(source, "reach", tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("kept", ["probs", "cache", "mask"])
