@@ -26,7 +26,8 @@ class UntrackedCheck(Check):
         """Verify the tracked inputs once more with every float input tracked."""
         subject = situation.subject
         floats = [i for i, a in enumerate(subject.arguments) if a.is_tensor and a.value.dtype.kind in "fc"]
-        extra = [situation.input_name(i) for i in floats if i not in subject.active]
+        idle = [i for i in floats if i not in subject.active and not subject.arguments[i].requires_grad]
+        extra = [situation.input_name(i) for i in idle]
         if not extra or not comparable(situation):
             return
         try:

@@ -3,9 +3,10 @@
 import ast
 import inspect
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, final
 
+from gradcli.backends.documentation import documentation_of
 from gradcli.frozen import dataclass
 from gradcli.sources import source_of, tree_of
 
@@ -55,6 +56,31 @@ _SCALARS = re.compile(
     r"((?:\w+\s*(?:,|\band\b)\s*)*\w+)\s*(?:[:(]|\bare\b|\bis\b|[-–—])?\s*(?:both\s+|an?\s+)?(?:real\s+)?scalars?\b",
     re.IGNORECASE,
 )
+_DATUM = (
+    r"(?:(?:class\s+)?labels?|class\s+indices|targets?|counts|observations?|measurements?|data(?:\s?sets?)?|integers?"
+    r"|ground[- ]truth)"
+)
+_DATA = re.compile(rf"_?(?:{_DATUM}|y_?true|observed)", re.IGNORECASE)
+"""Names of arguments that a function is fitted to."""
+_ENDS = (
+    r"(?=(?:\s+(?:values|points|vector|array|matrix))?\s*(?:$|[.,;:()\[\]\n]"
+    r"|\b(?:of|for|from|in|per|with|and|at|between|are|is)\b))"
+)
+_BEFORE_A_KIND = (
+    r"(?:(?:np\.)?(?:nd)?arrays?|vector|matrix|\bof\b|\bshape\b|\([^()]*\)|\[[^\[\]]*\]|[:=,–—-]|\b(?:is|are|the)\b)"
+)
+_KIND = (
+    r"(?:(?:observed|measured|known|given|true|training|binary|integer|noisy|class|regression|real|scalar|corresponding"
+    r"|their|[-−+±01/{},]+)\s+)*"
+)
+_SAYS_DATA = re.compile(
+    rf"(?P<names>\w+(?:\s*(?:,|\band\b|&)\s*\w+)*)\s*(?:{_BEFORE_A_KIND}\s*)+{_KIND}{_DATUM}{_ENDS}", re.IGNORECASE
+)
+"""What says that arguments are data: `y: (N,) counts`, `X and y are data`."""
+_DATA_BEFORE = re.compile(rf"\b{_DATUM}\s+(?P<names>\w+)\b", re.IGNORECASE)
+"""What says so of the name behind it: `likelihood of counts y`."""
+_FEATURES = frozenset(("X", "x", "features", "inputs"))
+"""What is known along with labels or targets."""
 _SAYS_GRADIENT = re.compile(r"grad|derivative|jacobian|_jac\b|\bdf\b|with_d|and_d|slope", re.IGNORECASE)
 
 
@@ -107,6 +133,28 @@ def scalars_documented(function: Callable[..., Any]) -> int:
     code = getattr(inspect.unwrap(function), "__code__", None)
     names = set() if code is None else set(code.co_varnames[: code.co_argcount])
     return len(names & {name for several in said for name in re.findall(r"\w+", several)})
+
+
+def data_documented(function: Callable[..., Any], arguments: Collection[str]) -> frozenset[str]:
+    """The arguments that are data by their names or the documentation: labels, targets, counts, observations."""
+    text = f"{getattr(function, '__doc__', None) or ''}\n\n{documentation_of(inspect.unwrap(function))}"
+    found = {name for name in arguments if _DATA.fullmatch(name)}
+    for pattern in (_SAYS_DATA, _DATA_BEFORE):
+        for match in pattern.finditer(text):
+            found |= {name for name in re.findall(r"\w+", match["names"]) if name in arguments}
+    return frozenset(found)
+
+
+def may_lack_gradients(left: Collection[str], data: Collection[str], others: Collection[str]) -> bool:
+    """Whether a derivative may return no gradients for the arguments that are `left`: for data, and features beside it.
+
+    Args:
+        left: the names of floating arrays.
+        data: the arguments that are known to be data.
+        others: the arguments that cannot have a gradient.
+    """
+    more = set(left) - set(data)
+    return not more or (more <= _FEATURES and not set(data).isdisjoint((*left, *others)))
 
 
 def seems_gradient(name: str | None) -> bool:
@@ -197,12 +245,17 @@ def _returned(function: Callable[..., Any] | None) -> list[ast.expr]:
 
 
 def _name_of(node: ast.expr) -> str | None:
-    """The name of a returned value, also of one that is converted or indexed: `dw.reshape(w.shape)`, `float(loss)`."""
+    """The name of a returned value, also if it is converted or added to: `dw.reshape(w.shape)`, `dw + rate * w`."""
     while True:
         if isinstance(node, ast.Name):
             return node.id
         if isinstance(node, ast.Attribute):
             return node.attr
+        if isinstance(node, ast.BinOp | ast.UnaryOp):
+            added = {
+                addend.id for addend in _addends(node) if isinstance(addend, ast.Name) and seems_gradient(addend.id)
+            }
+            return next(iter(added)) if len(added) == 1 else None
         called = node.func if isinstance(node, ast.Call) else None
         named = getattr(called, "attr", getattr(called, "id", ""))
         if not isinstance(node, ast.Call) or named not in _CONVERSIONS:
@@ -213,6 +266,15 @@ def _name_of(node: ast.expr) -> str | None:
             node = node.args[0]
         else:
             return None
+
+
+def _addends(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        yield from (*_addends(node.left), *_addends(node.right))
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        yield from _addends(node.operand)
+    else:
+        yield node
 
 
 def _is_module(node: ast.expr) -> bool:

@@ -17,8 +17,8 @@ from gradcli.backends.numpy.claims import (
     needed_positions,
     pulled_back,
 )
-from gradcli.backends.numpy.names import Names, is_offset, name_returned, names_returned
-from gradcli.backends.numpy.placements import TREES, order_note, placed, units_of
+from gradcli.backends.numpy.names import Names, data_documented, is_offset, name_returned, names_returned
+from gradcli.backends.numpy.placements import TREES, left_out_note, order_note, placed, units_of
 from gradcli.backends.numpy.values import ValueAndGradients, ValueReader
 from gradcli.backends.owners import tensors_framework
 from gradcli.cases import Argument, InputSpec
@@ -61,6 +61,7 @@ class PairCaller:
         self._reader = ValueReader(pair.function, name) if own is None else None
         self._names = names_returned(own) if own is not None else Names()
         self._single = None if own is None else name_returned(own)
+        self._data = frozenset() if own is None else data_documented(pair.function, {unit.name for unit in self._units})
         self._binding = None if own is None else DerivativeBinding(pair.function, own, positional, keywords)
         self.is_vjp = self._binding is not None and self._binding.takes_cotangent
 
@@ -155,13 +156,16 @@ class PairCaller:
         if isinstance(returned, ValueAndGradients):
             return placed(returned.gradients, self._arguments, self.needed, names=returned.names, by_name=True)
         names = self._names.of(len(returned)) if isinstance(returned, tuple) else (self._single,)
-        return placed(returned, self._arguments, self.needed, names=names, by_name=self._pair.is_layer)
+        by_name = self._pair.is_layer
+        return placed(returned, self._arguments, self.needed, names=names, by_name=by_name, data=self._data)
 
     def readings_of(self, returned: object) -> tuple[str, ...]:
         """How what the derivative returned was read, where that is not plain."""
         whole = returned.gradients if isinstance(returned, ValueAndGradients) else returned
         left = returned.note if isinstance(returned, ValueAndGradients) else None
-        notes = (self._pair.note, left, order_note(self.read(returned), self._arguments, whole))
+        found = self.read(returned)
+        read = order_note(found, self._arguments, whole), left_out_note(found, self._arguments, whole)
+        notes = (self._pair.note, left, *read)
         return tuple(note for note in notes if note)
 
     def advice(self, returned: object, outputs: Sequence[NDArray[Any]], cotangents: Arrays) -> str | None:

@@ -1,14 +1,14 @@
 """Which argument each returned gradient belongs to: by names where these are known, else by order and shape."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 
 from gradcli.backends.arrays.trees import Trees, leaf_names
 from gradcli.backends.numpy.claims import floating_positions, is_number, needed_positions
-from gradcli.backends.numpy.names import argument_meant, arguments_meant, keys_meant
+from gradcli.backends.numpy.names import argument_meant, arguments_meant, keys_meant, may_lack_gradients
 from gradcli.backends.tensor.containers import container_leaves, rebuilt_container
 from gradcli.cases import Argument
 from gradcli.frozen import dataclass
@@ -82,6 +82,7 @@ def placed(
     *,
     names: Sequence[str | None] = (),
     by_name: bool = False,
+    data: Collection[str] = (),
 ) -> dict[int, object] | int:
     """What was returned for each argument, by position; the number of values where it fits no arguments.
 
@@ -95,6 +96,7 @@ def placed(
         needed: positions of the arrays that a gradient may be returned for each.
         names: of the returned values in the derivative's source, if they are known.
         by_name: whether names come before the order also where there is a value for each argument.
+        data: the arguments that are known to be data, for which fewer values may be returned.
 
     Raises:
         ValueError: a dict whose keys name none of the arguments.
@@ -109,7 +111,7 @@ def placed(
     several = isinstance(returned, tuple) or (isinstance(returned, list) and len(floating) > 1 and is_nested(returned))
     if not several or not isinstance(returned, tuple | list):
         return _single(returned, units, arguments, needed, names[0] if len(names) == 1 else None, choose=by_name)
-    return _several(returned, units, arguments, needed, names, by_name=by_name)
+    return _several(returned, units, arguments, needed, names, by_name=by_name, data=data)
 
 
 def _several(
@@ -120,6 +122,7 @@ def _several(
     names: Sequence[str | None],
     *,
     by_name: bool,
+    data: Collection[str],
 ) -> dict[int, object] | int:
     """Values of several arguments: of those that their names stand for, else in order."""
     floating = floating_positions(arguments)
@@ -135,7 +138,7 @@ def _several(
     numbers = [i for i in floating if arguments[i].value.shape == () and not _unit_at(units, i).paths]
     if len(numbers) == len(returned) and all(is_number(value) for value in returned):
         return dict(zip(numbers, returned, strict=True))
-    return _of_their_shapes(returned, units, arguments, floating) if by_name else len(returned)
+    return _of_their_shapes(returned, units, arguments, floating, None if by_name else data)
 
 
 def is_nested(values: Sequence[object]) -> bool:
@@ -151,6 +154,17 @@ def order_note(found: Mapping[int, object] | int, arguments: Sequence[Argument],
     if list(found) == floating[: len(found)]:
         return None
     return f"the gradients were read as those of {', '.join(arguments[i].name for i in found)}, in this order"
+
+
+def left_out_note(found: Mapping[int, object] | int, arguments: Sequence[Argument], returned: object) -> str | None:
+    """Which arguments the derivative returned no gradient for, numbers included where it returns several values."""
+    if isinstance(found, int):
+        return None
+    numbers = [i for i, a in enumerate(arguments) if isinstance(a.value, float) and isinstance(returned, tuple | list)]
+    left = sorted({*needed_positions(arguments), *numbers}.difference(found))
+    whose = "its gradient was" if len(left) == 1 else "their gradients were"
+    names = " and ".join(arguments[i].name for i in left)
+    return f"no gradient is returned for {names}, so {whose} not checked" if left else None
 
 
 def _by_keys(returned: Mapping[Any, object], units: Sequence[Unit]) -> dict[int, object]:
@@ -226,17 +240,24 @@ def _single(
 
 
 def _of_their_shapes(
-    returned: Sequence[object], units: Sequence[Unit], arguments: Sequence[Argument], floating: Sequence[int]
+    returned: Sequence[object],
+    units: Sequence[Unit],
+    arguments: Sequence[Argument],
+    floating: Sequence[int],
+    data: Collection[str] | None,
 ) -> dict[int, object] | int:
     """The values in order, left out only data: of the choices the one that most shapes fit; their number if none does.
 
     A value of a wrong shape stays with the argument in its place, and is not taken for the gradient of another one.
+    Without `data` that are known, all is data that has a usual name of data.
     """
+    others = [argument.name for position, argument in enumerate(arguments) if position not in floating]
     able = [position for position in floating if not _unit_at(units, position).paths]
     most = 0
     best: list[tuple[int, ...]] = []
     for chosen in itertools.islice(itertools.combinations(able, len(returned)), _MOST_COMBINATIONS):
-        if any(position not in chosen and arguments[position].name not in _DATA for position in able):
+        left = {arguments[position].name for position in able if position not in chosen}
+        if not (left <= _DATA if data is None else may_lack_gradients(left, data, others)):
             continue
         pairs = zip(chosen, returned, strict=True)
         fits = sum(np.asarray(value).shape == arguments[i].value.shape for i, value in pairs)

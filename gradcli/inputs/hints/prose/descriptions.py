@@ -93,6 +93,10 @@ _AFTER_A_NAME = r"(?=\s*(?:$|[.,;:)\n]|\(|(?:and|by|with|via|using|to|in|into|on
 _BEFORE_AN_ADJECTIVE = r"(?:^|[.,;:(\n]|\b(?:with|of|and)\b)\s*(?:an?\s+)?"
 
 
+_IS_SCALAR = r"(?:\s*(?:[<>]=?|[≤≥])\s*[-+.\de]+)?\s*\((?:(?:an?|real|positive)\s+)*scalars?\)(?!\s+\w)"
+"""What says in brackets behind a name, or its limit, that it is a single number: `rate > 0 (scalar)`."""
+
+
 def descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[str, str, bool]]:
     """The arguments that a text describes, each with its description, and whether that has a colon or a "must"."""
     if not names:
@@ -235,7 +239,8 @@ def _is_of_next(text: str, end: int, names: Collection[str]) -> bool:
 def kinds_named(names: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
     """The arguments in front of which a text says what kind of input they are, as in `boolean mask m`, with the kind.
 
-    Not a noun that is described by a name: in `constant c term` the term is the constant.
+    Not a noun that is described by a name: in `constant c term` the term is the constant. And those behind which it
+    says in brackets that they are scalars.
     """
     one = rf"[`'\"*]*(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})[`'\"*]*"
     pattern = (
@@ -246,6 +251,9 @@ def kinds_named(names: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
         sentence = sentence_around(text, match.start())
         if CASES.search(sentence) is None and PARTS.search(sentence) is None:
             yield from ((name, match["kind"]) for name in re.findall(r"\w+", match["names"]) if name in names)
+    for match in re.finditer(rf"(?<![\w.])(\w+){_IS_SCALAR}", text):
+        if match[1] in names:
+            yield match[1], "scalar"
 
 
 def _without_others(description: str, names: Sequence[str]) -> str:
