@@ -49,6 +49,20 @@ def nodes_of(tree: ast.AST) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(tree))
 
 
+def returned_by(tree: ast.Module | None) -> list[ast.expr]:
+    """What the function in a tree returns in its own body, not that of functions inside it."""
+    own = next((node for node in (() if tree is None else tree.body) if isinstance(node, ast.FunctionDef)), None)
+    found: list[ast.expr] = []
+    level: list[ast.AST] = [] if own is None else list(own.body)
+    while level:
+        node = level.pop(0)
+        if isinstance(node, ast.Return) and node.value is not None:
+            found.append(node.value)
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            level += ast.iter_child_nodes(node)
+    return found
+
+
 def bindings(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
     """The targets of an assignment with their values, one by one where both sides list as many."""
     value = node.value

@@ -29,6 +29,7 @@ from gradcli.backends.jax.rejected_gradients import is_of_a_number, lacks_a_sum
 from gradcli.backends.jax.rules import (
     backward_of,
     fixed_positions,
+    function_of,
     is_vjp,
     require_definition,
     rule_from,
@@ -273,7 +274,7 @@ class JaxBackend(TracedBackend):
         rule = rule_of(target)
         if rule is not None:
             require_definition(rule, _name(target))
-        primal: Any = target if rule is None else rule.fun
+        primal: Any = target if rule is None else function_of(rule)
         if not callable(primal):
             raise TargetError(f"expected a function of jax arrays, got {type(primal).__name__}")
         try:
@@ -284,7 +285,7 @@ class JaxBackend(TracedBackend):
         parameters = tuple(replace(each, static=place in fixed) for place, each in enumerate(parameters))
         sample_inputs = getattr(target, "sample_inputs", None)
         return TargetInfo(
-            name=_name(target),
+            name=_name(target if rule is None else primal),
             backend=self.name,
             parameters=parameters,
             forward=inspect.unwrap(primal),

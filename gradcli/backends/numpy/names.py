@@ -8,7 +8,7 @@ from typing import Any, final
 
 from gradcli.backends.documentation import documentation_of
 from gradcli.frozen import dataclass
-from gradcli.sources import source_of, tree_of
+from gradcli.sources import returned_by, source_of, tree_of
 
 _OF_A_GRADIENT = (
     r"(?:d(?:[A-Za-z]{1,4}_?(?=d))?_?(?:d_?)?|g_?|nabla_?|partial_?|del_?|der_?|deriv(?:ative)?_?"
@@ -228,20 +228,7 @@ def _means(name: str, argument: str, flags: int) -> bool:
 
 def _returned(function: Callable[..., Any] | None) -> list[ast.expr]:
     """What a function returns in its own body, not that of functions inside it."""
-    tree = None if function is None else tree_of(source_of(inspect.unwrap(function)))
-    if tree is None:
-        return []
-    found: list[ast.expr] = []
-    level: list[ast.AST] = list(tree.body)
-    own = next((node for node in level if isinstance(node, ast.FunctionDef)), None)
-    level = [] if own is None else list(own.body)
-    while level:
-        node = level.pop(0)
-        if isinstance(node, ast.Return) and node.value is not None:
-            found.append(node.value)
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            level += ast.iter_child_nodes(node)
-    return found
+    return [] if function is None else returned_by(tree_of(source_of(inspect.unwrap(function))))
 
 
 def _name_of(node: ast.expr) -> str | None:
