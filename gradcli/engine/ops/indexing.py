@@ -20,7 +20,7 @@ from gradcli.engine.ops.operands import (
     require_rows,
     require_whole,
 )  # fmt: skip
-from gradcli.engine.ops.parts import selected, slice_axis
+from gradcli.engine.ops.parts import selected, slice_axis, slice_of_ints
 from gradcli.engine.ops.shape import alias, unsqueeze
 from gradcli.engine.recording import record, tracked
 from gradcli.engine.tensor import Tensor, from_array
@@ -175,9 +175,7 @@ def _entry(entry: Any) -> Any:  # noqa: PLR0911  (one return for each kind of in
         array = np.asarray(entry)
         return from_array(array if array.size else array.astype(np.int64))
     if isinstance(entry, slice):
-        if entry.step is not None and entry.step <= 0:
-            raise ValueError("step must be greater than zero")
-        return slice(*(None if part is None else int(part) for part in (entry.start, entry.stop, entry.step)))
+        return slice_of_ints(entry)
     if entry is None or entry is Ellipsis or isinstance(entry, int):
         return entry
     kind = TypeError if isinstance(entry, str) else IndexError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -166,10 +167,10 @@ def numpy_names(operation: Callable[P, R]) -> Callable[P, R]:
 
 
 def sizes(given: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return the sizes from `f(2, 3)` or `f((2, 3))`."""
+    """Return the sizes from `f(2, 3)` or `f((2, 3))`. Raises TypeError for what is no integer."""
     if len(given) == 1 and not isinstance(given[0], (int, np.integer, Tensor)):
         given = tuple(given[0])
-    return tuple(int(entry) for entry in given)
+    return tuple(operator.index(entry) for entry in given)
 
 
 def result_type(tensor1: Operand, tensor2: Operand) -> dtype:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -95,6 +96,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
         RuntimeError: the length is negative, or reaches beyond the axis.
     """
     require_axes("narrow", input)
+    start, length = operator.index(start), operator.index(length)
     size = input._data.shape[axis(dim, input._data.ndim)]
     if length < 0:
         raise RuntimeError(f"narrow(): length must be non-negative, got {length}.")
@@ -103,7 +105,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     start = start + size if start < 0 else start
     if start + length > size:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
-    return slice_axis(input, axis(dim, input._data.ndim), slice(int(start), int(start) + int(length), 1))
+    return slice_axis(input, axis(dim, input._data.ndim), slice(start, start + length, 1))
 
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
@@ -131,6 +133,18 @@ def selected(input: Tensor, spot: int, index: int, named: int) -> Tensor:
 
 def _array_at(array: Array, key: tuple[Any, ...]) -> Array:
     return array[(*key, Ellipsis)]
+
+
+def slice_of_ints(entry: slice) -> slice:
+    """Return a subscript's slice with ints. Raises TypeError for no integers, and ValueError for a step below 1."""
+    parts: list[int | None] = []
+    for part in (entry.start, entry.stop, entry.step):
+        if part is not None and not hasattr(type(part), "__index__"):
+            raise TypeError("slice indices must be integers or None or have an __index__ method")
+        parts.append(None if part is None else operator.index(part))
+    if parts[2] is not None and parts[2] <= 0:
+        raise ValueError("step must be greater than zero" if parts[2] else "slice step cannot be zero")
+    return slice(*parts)
 
 
 def slice_axis(input: Tensor, dim: int, part: slice) -> Tensor:
