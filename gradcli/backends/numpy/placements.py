@@ -110,7 +110,9 @@ def placed(
     floating, needed = floating_positions(arguments), needed_positions(arguments) if needed is None else needed
     several = isinstance(returned, tuple) or (isinstance(returned, list) and len(floating) > 1 and is_nested(returned))
     if not several or not isinstance(returned, tuple | list):
-        return _single(returned, units, arguments, needed, names[0] if len(names) == 1 else None, choose=by_name)
+        stacked = _stacked(returned, units, arguments, needed, None if by_name else data)
+        name = names[0] if len(names) == 1 else None
+        return stacked or _single(returned, units, arguments, needed, name, choose=by_name)
     return _several(returned, units, arguments, needed, names, by_name=by_name, data=data)
 
 
@@ -151,9 +153,12 @@ def order_note(found: Mapping[int, object] | int, arguments: Sequence[Argument],
     if isinstance(found, int) or isinstance(returned, Mapping) or not found:
         return None
     floating = floating_positions(arguments)
+    names = ", ".join(arguments[i].name for i in found)
+    if isinstance(returned, np.ndarray) and len(found) > 1:
+        return f"the entries of the gradient were read as those of {names}, in this order"
     if list(found) == floating[: len(found)]:
         return None
-    return f"the gradients were read as those of {', '.join(arguments[i].name for i in found)}, in this order"
+    return f"the gradients were read as those of {names}, in this order"
 
 
 def left_out_note(found: Mapping[int, object] | int, arguments: Sequence[Argument], returned: object) -> str | None:
@@ -239,6 +244,29 @@ def _single(
     return {first: returned}
 
 
+def _stacked(
+    returned: object,
+    units: Sequence[Unit],
+    arguments: Sequence[Argument],
+    needed: Sequence[int],
+    data: Collection[str] | None,
+) -> dict[int, object]:
+    """The entries of one vector for as many numbers: `np.array([by_a, by_b])`, where nothing but data is left out."""
+    shapes = {position: arguments[position].value.shape for position in needed}
+    numbers = [position for position, shape in shapes.items() if not shape and not _unit_at(units, position).paths]
+    vector = returned if isinstance(returned, np.ndarray | list) else ()
+    if len(numbers) < 2 or np.shape(vector) != (len(numbers),) or np.shape(vector) in shapes.values():
+        return {}
+    left = {arguments[position].name for position in needed if position not in numbers}
+    others = [argument.name for position, argument in enumerate(arguments) if position not in needed]
+    return dict(zip(numbers, vector, strict=True)) if _may_be_left_out(left, data, others) else {}
+
+
+def _may_be_left_out(left: Collection[str], data: Collection[str] | None, others: Collection[str]) -> bool:
+    """Whether fewer values may be returned than there are arguments: with no `data` known, names alone tell data."""
+    return _DATA.issuperset(left) if data is None else may_lack_gradients(left, data, others)
+
+
 def _of_their_shapes(
     returned: Sequence[object],
     units: Sequence[Unit],
@@ -257,7 +285,7 @@ def _of_their_shapes(
     best: list[tuple[int, ...]] = []
     for chosen in itertools.islice(itertools.combinations(able, len(returned)), _MOST_COMBINATIONS):
         left = {arguments[position].name for position in able if position not in chosen}
-        if not (left <= _DATA if data is None else may_lack_gradients(left, data, others)):
+        if not _may_be_left_out(left, data, others):
             continue
         pairs = zip(chosen, returned, strict=True)
         fits = sum(np.asarray(value).shape == arguments[i].value.shape for i, value in pairs)

@@ -244,6 +244,21 @@ FORMS = {
         "- 400 *",
         "- 404 *",
     ),
+    "one vector for several numbers": (
+        """
+        def decay(log_rate, height, log_noise, t, y):
+            \"\"\"log_rate, height, log_noise: scalars; t: (N,) times, y: (N,) measurements.\"\"\"
+            e = np.exp(-np.exp(log_rate) * t)
+            r = height * e - y
+            d = np.exp(-2 * log_noise)
+            by_rate = -d * np.sum(r * height * t * e) * np.exp(log_rate)
+            by_level, by_noise = d * np.sum(r * e), len(t) - d * np.sum(r**2)
+            return 0.5 * d * np.sum(r**2) + len(t) * log_noise, np.array([by_rate, by_level, by_noise])
+        """,
+        "decay",
+        "[by_rate, by_level, by_noise]",
+        "[by_level, by_rate, by_noise]",
+    ),
     "forward in the name of what is no layer": (
         """
         def forward_contract(spot, rate):
@@ -317,6 +332,9 @@ def test_a_note_says_how_a_form_was_read(tmp_path, monkeypatch):
     source, name, _, _ = FORMS["gradients in another order"]
     notes = checked(source, name, tmp_path, monkeypatch).notes
     assert "the gradients were read as those of b, w, in this order" in notes
+    source, name, _, _ = FORMS["one vector for several numbers"]
+    notes = checked(source, name, tmp_path, monkeypatch).notes
+    assert "the entries of the gradient were read as those of log_rate, height, log_noise, in this order" in notes
     source, name, _, _ = FORMS["one argument, and its shape in the cache"]
     assert (
         "checked with relu_backward, its derivative by that name" in checked(source, name, tmp_path, monkeypatch).notes
