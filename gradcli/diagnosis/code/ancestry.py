@@ -87,23 +87,33 @@ class Ancestry:
         """Whether all assignments that a name may have its value from at a line are among the right ones."""
         return all((node, name) in right for node, _ in self._reaching(name, line))
 
-    def shared(self, wrong: Sequence[ast.expr], right: Sequence[ast.expr]) -> ast.stmt | None:
-        """The last statement that all wrong values are computed from, and no right one; None where there is none."""
-        common = set.intersection(*(self._behind(value) for value in wrong))
-        common -= set().union(*(self._behind(value) for value in right))
+    def shared(
+        self, wrong: Sequence[ast.expr], right: Sequence[ast.expr], *, are_exchanged: bool = False
+    ) -> ast.stmt | None:
+        """The last statement that all wrong values are computed from, and no right one; None where there is none.
+
+        Wrong values come from values rather than from indices, unless they are right ones that `are_exchanged`: an
+        index is shown where the values share nothing else.
+        """
+        of_values = None if are_exchanged else self._common(wrong, right, indices=False)
+        return of_values or self._common(wrong, right, indices=True)
+
+    def _common(self, wrong: Sequence[ast.expr], right: Sequence[ast.expr], *, indices: bool) -> ast.stmt | None:
+        common = set.intersection(*(self._behind(value, indices=indices) for value in wrong))
+        common -= set().union(*(self._behind(value, indices=True) for value in right))
         statements = [node for node in common if not isinstance(node, ast.For)]
         return max(statements, key=lambda node: node.lineno, default=None)
 
-    def _behind(self, value: ast.expr) -> set[ast.stmt]:
-        """The calculations that a value depends on."""
-        wanted, used = _names(value), set[ast.stmt]()
+    def _behind(self, value: ast.expr, *, indices: bool) -> set[ast.stmt]:
+        """The calculations that a value depends on, with those of `indices` or without."""
+        wanted, used = _names(value, indices=indices), set[ast.stmt]()
         grown = True
         while grown:
             grown = False
             for node, bound, _ in self._made:
                 if node not in used and bound & wanted:
                     used.add(node)
-                    wanted |= _names(node.iter if isinstance(node, ast.For) else node)
+                    wanted |= _names(node.iter if isinstance(node, ast.For) else node, indices=indices)
                     grown = True
         return {node for node, _, held in self._made if node in used and held is not None and _is_own(node, held)}
 
@@ -154,11 +164,13 @@ def _calculates(value: ast.expr) -> bool:
     return not isinstance(value, ast.Name | ast.Attribute | ast.Subscript | ast.Constant)
 
 
-def _names(node: ast.AST) -> set[str]:
-    """The names that are read in a node for their values, not in indices alone."""
+def _names(node: ast.AST, *, indices: bool = True) -> set[str]:
+    """The names that are read in a node, not for a shape alone, and only with `indices` as an index."""
     if isinstance(node, ast.Attribute) and node.attr in ("shape", "dtype", "ndim", "size"):
         return set()
-    return ({node.id} if isinstance(node, ast.Name) else set()).union(*map(_names, ast.iter_child_nodes(node)))
+    parts = [node.value] if isinstance(node, ast.Subscript) and not indices else ast.iter_child_nodes(node)
+    own = {node.id} if isinstance(node, ast.Name) else set[str]()
+    return own.union(*(_names(part, indices=indices) for part in parts))
 
 
 def _read_whole(value: ast.expr) -> set[str]:

@@ -89,7 +89,7 @@ def locate(finding: Finding, subject: Subject, seen: Seen = _NOTHING) -> Suspect
     slot = None if subject.info.inner else _slot(finding, subject)
     search = _Search(finding=finding, subject=subject, source=source, executed=executed, seen=seen)
     line = _return_line(source, executed) if slot is None else _filled_line(search, slot)
-    line = _shared_line(subject, source, seen.wrong, executed) or line if finding.input in seen.wrong else line
+    line = _shared_line(search) or line if finding.input in seen.wrong else line
     if line is None and _last_return(source, executed) is None:
         line = _last_statement(source, executed)
     return None if line is None else _place(source, line, "computes what is returned")
@@ -231,8 +231,9 @@ def _transposes(value: ast.expr) -> bool:
     return any(isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "H", "mH") for node in ast.walk(value))
 
 
-def _shared_line(subject: Subject, source: FunctionSource, wrong: Sequence[str], executed: set[int]) -> int | None:
+def _shared_line(search: _Search) -> int | None:
     """The line from which all of several wrong gradients are computed, and no right one; None where there is none."""
+    subject, source, executed, wrong = search.subject, search.source, search.executed, search.seen.wrong
     names = [argument.name for argument in subject.arguments]
     if subject.info.inner or len(wrong) < 2 or not set(wrong) <= set(names):
         return None
@@ -241,7 +242,8 @@ def _shared_line(subject: Subject, source: FunctionSource, wrong: Sequence[str],
     of_right = [value for name, value in values.items() if name not in wrong and value is not None]
     if len(of_wrong) != len(wrong) or len({ast.dump(value) for value in of_wrong}) < len(wrong):
         return None
-    found = Ancestry(source.tree, executed).shared(of_wrong, of_right)
+    are_exchanged = search.finding.kind is FindingKind.SWAPPED_GRADIENTS
+    found = Ancestry(source.tree, executed).shared(of_wrong, of_right, are_exchanged=are_exchanged)
     return None if found is None else found.lineno
 
 

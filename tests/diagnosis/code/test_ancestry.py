@@ -102,3 +102,47 @@ def test_a_value_that_spoils_several_gradients_is_located(framework, angle, verd
     assert case.verdict is verdict
     line = next(number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# here"))
     assert verdict is Verdict.PASSED or line in {finding.location.line for finding in case.findings}
+
+
+WOVEN = """
+import {framework} as torch
+from {framework}.autograd import Function
+
+
+class Woven(Function):
+    @staticmethod
+    def forward(ctx, even, odd, order=(1, 0)):
+        ctx.order = tuple(order)
+        pairs = torch.stack((even, odd), -1)
+        return pairs[..., list(order)].flatten(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        pairs = {pairs}
+        places = {places}
+        return pairs[{first}], pairs[{second}], None
+"""
+LAST, MIDDLE = ("..., places[0]", "..., places[1]"), (":, places[0]", ":, places[1]")
+
+
+@pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
+@pytest.mark.parametrize(
+    ("pairs", "places", "index", "wrong"),
+    [
+        ("g.reshape(g.shape[0], -1, 2)", "[ctx.order.index(k) for k in range(2)]", LAST, None),
+        ("g.reshape(g.shape[0], 2, -1)", "[ctx.order.index(k) for k in range(2)]", MIDDLE, "pairs ="),
+        ("g.reshape(g.shape[0], -1, 2)", "[1 - ctx.order.index(k) for k in range(2)]", LAST, "places ="),
+    ],
+)
+def test_exchanged_gradients_come_from_an_index_and_other_wrong_ones_from_values(
+    framework, pairs, places, index, wrong, tmp_path
+):
+    pytest.importorskip(framework.partition(".")[0])
+    text = WOVEN.format(framework=framework, pairs=pairs, places=places, first=index[0], second=index[1])
+    path = tmp_path / f"woven_{framework[-5:]}_{wrong and wrong[:-2]}.py"
+    path.write_text(text)
+    shapes = {"even": {"shape": [3, 4]}, "odd": {"shape": [3, 4]}}
+    (case,) = gradcli.check(f"{path}:Woven", shapes, order=1, samples=1, shrink=False).cases
+    assert case.verdict is (Verdict.PASSED if wrong is None else Verdict.FAILED)
+    shown = {text.splitlines()[finding.location.line - 1].strip() for finding in case.findings}
+    assert wrong is None or (len(shown) == 1 and shown.pop().startswith(wrong))
