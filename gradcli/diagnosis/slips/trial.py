@@ -326,7 +326,7 @@ class Trial:
         influence = self._influences[number] = self._influence(number)
         if influence is None or influence.inputs - self.wrong or not influence.can_fix:
             return None
-        part, beside = self._draft.edited, list(self._benches[0].beside)
+        part, beside = self._draft.edited, self._borrowable(number)
         known = self._computed(number)
         return Place(
             number=number,
@@ -338,6 +338,18 @@ class Trial:
             carries=bool(names_in(self._places[number]) & self._carried),
             inner=is_scaled_above(self._draft, self._places[number]),
         )
+
+    def _borrowable(self, number: int) -> list[str]:
+        """Forward's names that a place may use: one that backward binds, only as the whole value that it is bound to.
+
+        `x` in backward's `x = y / 2` stands for what is computed from the output; forward's may be the right one.
+        """
+        node, definition = self._places[number], self._draft.edited.node
+        above = self._draft.tree.parent(node)
+        bound = {n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
+            bound.discard(above.targets[0].id)
+        return [name for name in self._benches[0].beside if name not in bound]
 
     def _computed(self, number: int) -> list[tuple[ast.expr, list[Any]]]:
         """Expressions of forward and backward that give one tensor at a place, with the value at each bench."""

@@ -58,6 +58,8 @@ def kind_of(slip: Slip, draft: Draft, cotangents: set[str], *, in_part: bool) ->
 
     `in_part` says that the gradient is wrong in some entries and right in others.
     """
+    if _is_calculated_in_forward(slip):
+        return FindingKind.WRONG_GRADIENT
     if isinstance(slip.old, ast.Compare) or _combines_masks(slip.old) or _inverts(slip.new) or _chooses(slip):
         return FindingKind.WRONG_ENTRIES
     if isinstance(slip.old, ast.Slice) or (_is_index(slip.old, draft) and not _is_of_shape(slip.old, draft)):
@@ -85,6 +87,11 @@ def _kind_of_expression(slip: Slip, draft: Draft, cotangents: set[str], *, in_pa
         return FindingKind.MISSING_TERM
     carried = carrying(draft.edited.node, cotangents) | cotangents
     return _by_place(slip, draft, carried)
+
+
+def _is_calculated_in_forward(slip: Slip) -> bool:
+    """Whether a calculation gives another value than a name has in forward: that says nothing of its terms."""
+    return slip.borrowed and isinstance(slip.new, ast.Name) and isinstance(slip.old, ast.BinOp | ast.Call)
 
 
 def _drops_cast(slip: Slip) -> bool:

@@ -3,6 +3,7 @@
 import pytest
 
 import gradcli
+from gradcli.findings import FindingKind
 from gradcli.verdict import Verdict
 
 SOURCE = """
@@ -36,3 +37,39 @@ def test_a_name_of_forward_is_said_to_be_forwards(framework, tmp_path):
         "`w = weight` in backward (line 15) should use the value that `w` has in forward, not `weight`"
         in case.findings[0].message
     )
+
+
+MIRROR = """
+import {framework} as torch
+from {framework}.autograd import Function
+
+class Mirror(Function):
+    @staticmethod
+    def forward(ctx, x, slope):
+        y = x - 2 * (x * slope).sum(-1, keepdim=True) * slope
+        ctx.save_for_backward(y, slope)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        y, slope = ctx.saved_tensors
+        x = {again}
+        of_slope = (g * slope).sum(-1, keepdim=True)
+        return g - 2 * of_slope * slope, -2 * (of_slope * x + (x * slope).sum(-1, keepdim=True) * g)
+"""
+UNIT = "y - 2 * (y * slope).sum(-1, keepdim=True) * slope"
+RIGHT = f"{UNIT} / (2 * (slope * slope).sum(-1, keepdim=True) - 1)"
+
+
+@pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
+@pytest.mark.parametrize("again", [RIGHT, UNIT])
+def test_an_input_that_is_computed_again_is_not_explained_by_itself(framework, again, tmp_path):
+    pytest.importorskip(framework)
+    file = tmp_path / f"mirror_{len(again)}.py"
+    file.write_text(MIRROR.format(framework=framework, again=again))
+    shapes = {name: {"shape": [3, 4]} for name in ("x", "slope")}
+    case = gradcli.check(f"{file}:Mirror", shapes, order=1, samples=1, shrink=False).cases[0]
+    assert case.verdict is (Verdict.PASSED if again == RIGHT else Verdict.FAILED)
+    for finding in case.findings:
+        assert finding.kind is FindingKind.WRONG_GRADIENT
+        assert "should use the value that `x` has in forward" in finding.message
