@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.contrast import right_for_row
+from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.suspect import Named, Suspect, error_size
 from gradcli.diagnosis.table import Gradient, Mask, Table
 from gradcli.diagnosis.terms import lacking_term
@@ -17,7 +18,7 @@ from gradcli.diagnosis.whole import LEAST_ROLLED
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
 
-_ROUNDING = 1e-13
+_ROUNDING, _SAME = 1e-13, 1e-9
 _PERMUTED = 2
 """At so many inputs with permuted entries, backward has to use the same part of grad_output."""
 
@@ -64,7 +65,7 @@ def _is_ignored(suspect: Suspect, output: int) -> bool:
 def ignored_part(suspect: Suspect) -> Named | None:
     """The gradient is nonzero everywhere, but depends on only one element or one slice of grad_output.
 
-    Where the part that is used is used rightly, only the sum over the other outputs is missing.
+    Where the part that is used is used rightly, and forward does the same for the others, only the sum is missing.
     """
     table, block = suspect.table, suspect.facts.subject.codomain.blocks[0]
     if table is None or len(suspect.facts.subject.codomain.blocks) > 1:
@@ -78,8 +79,9 @@ def ignored_part(suspect: Suspect) -> Named | None:
     if not (_holds_for_other_indices(suspect, uses) and _holds_rearranged(suspect, uses)):
         return None
     text = ", ".join(":" if i is None else str(i) for i in index)
-    if suspect.shows(partial(_is_right_for, part=part.reshape(-1))):
-        axes = [str(axis) for axis, i in enumerate(index) if i is not None]
+    over = [axis for axis, i in enumerate(index) if i is not None]
+    if suspect.shows(partial(_is_right_for, part=part.reshape(-1))) and all(_is_summed(suspect, a) for a in over):
+        axes = [str(axis) for axis in over]
         where = f"axis {axes[0]}" if len(axes) == 1 else f"axes {', '.join(axes)}"
         return (
             FindingKind.MISSING_REDUCTION,
@@ -151,6 +153,46 @@ def _uses_only(_: Suspect, table: Table, *, part: Mask) -> bool:
 def _is_right_for(_: Suspect, table: Table, *, part: Mask) -> bool:
     """Whether the gradient is right for a grad_output that is zero outside a part."""
     return bool((np.abs(table.residual) <= table.floor)[part].all() and table.known[part].all())
+
+
+def _is_summed(suspect: Suspect, axis: int) -> bool:
+    """Whether forward does the same with the input along an axis of the output, as where it is broadcast.
+
+    The derivatives along the axis are then equal, but for signs and zeros, or other inputs lie along it.
+    """
+    if suspect.shows(partial(_is_even_along, shape=suspect.facts.subject.codomain.blocks[0].shape, axis=axis)):
+        return True
+    points = [facts for facts in (suspect.facts, suspect.facts.elsewhere) if facts is not None]
+    return all(_moves_with_others(facts, suspect.block, axis) for facts in points)
+
+
+def _is_even_along(_: Suspect, table: Table, *, shape: tuple[int, ...], axis: int) -> bool:
+    """Whether the derivatives along an axis of the output have one size, as far as they are not zero."""
+    sizes = np.abs(table.numeric).reshape(*shape, -1)
+    apart = sizes.max(axis=axis, keepdims=True) - sizes
+    return bool(((apart <= 2 * table.floor.reshape(sizes.shape)) | ~table.moves.reshape(sizes.shape)).all())
+
+
+def _moves_with_others(facts: Facts, place: int, axis: int) -> bool:
+    """Whether rolling some other inputs along an axis each rolls the output along `axis`."""
+    subject = facts.subject
+    shape = subject.codomain.blocks[0].shape
+    rolled = np.roll(facts.value.reshape(shape), 1, axis).reshape(-1)
+    others = [
+        [None, *(n for n, size in enumerate(a.value.shape) if size == shape[axis] and p != subject.active[place])]
+        if a.is_tensor and a.sparsity is None
+        else [None]
+        for p, a in enumerate(subject.arguments)
+    ]
+    for axes in itertools.product(*others):
+        given = [
+            a if n is None else replace(a, value=np.roll(a.value, 1, n))
+            for a, n in zip(subject.arguments, axes, strict=True)
+        ]
+        there = facts.at([given[p].value for p in subject.active], given)
+        if there is not None and np.allclose(there.value, rolled, rtol=_SAME, atol=_SAME * np.abs(rolled).max()):
+            return True
+    return False
 
 
 def averaged(suspect: Suspect) -> Named | None:

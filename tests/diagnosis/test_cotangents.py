@@ -96,3 +96,28 @@ def test_a_mask_that_leaves_one_entry_is_not_taken_for_a_missing_sum():
     lost = thresholded(lambda x, limit: x.abs() > limit, lambda x: x.sign() * ns.tensor([[0.0, 1, 0], [0, 0, 0]]))
     (finding,) = found(lost, x, limit)
     assert finding.kind is K.MISSING_REDUCTION
+
+
+def scaled_rows(of_scale):
+    return function(lambda s, x: s * x.tanh(), lambda g, s, x, y: (of_scale(g * x.tanh()), g * s * (1 - x.tanh() ** 2)))
+
+
+def sine_and_square(square):
+    backward = lambda g, t, y: g[:, 0] * t.cos() + square * 2 * t * g[:, 1]  # noqa: E731
+    return function(lambda t: ns.stack([t.sin(), t**2], -1), backward)
+
+
+@pytest.mark.parametrize(
+    ("made", "shapes", "kind", "says"),
+    [
+        (scaled_rows(lambda each: each.sum(0)), ((4,), (3, 4)), None, ""),
+        (scaled_rows(lambda each: each[1] * 1), ((4,), (3, 4)), K.MISSING_REDUCTION, "is a sum over axis 0"),
+        (sine_and_square(1), ((4,),), None, ""),
+        (sine_and_square(0), ((4,),), K.IGNORES_GRAD_OUTPUT, "uses only grad_output[:, 0]: the gradient stays"),
+    ],
+)
+def test_a_sum_is_missing_only_where_forward_does_the_same_along_the_axis(made, shapes, kind, says):
+    if kind is None:
+        assert found(made, *shapes) == ()
+    else:
+        assert_told(kind, says, made, shapes, 0)

@@ -37,16 +37,20 @@ class Ancestry:
             if value is not None and _names(value) & self._calculated:
                 self._calculated |= names
 
-    def source_of(self, value: ast.expr, right: Collection[Made] = ()) -> ast.stmt | None:
+    def source_of(
+        self, value: ast.expr, right: Collection[Made] = (), *, is_exchanged: bool = False
+    ) -> ast.stmt | None:
         """The last statement that calculated the one value which an expression passes on; None if it calculates itself.
 
         A factor that backward is given, such as grad_output, does not count, nor does a value in `right`. A sum of
         terms that a loop collects passes the terms on; and what another backward or Function returned is right where
-        this one calculates further with it.
+        this one calculates further with it. `autograd.grad(y, x, g)` passes on what autodiff makes of y, unless the
+        value `is_exchanged` with another gradient.
         """
         found: ast.stmt | None = None
         line = value.lineno
         for _ in self._made:
+            value = (None if is_exchanged else self._differentiated(value)) or value
             names = _names(value) & self._calculated if _passes_on(value) else set()
             if not isinstance(value, ast.Name):
                 names -= {name for name in _read_whole(value) if self._are_in(name, line, right)}
@@ -63,6 +67,15 @@ class Ancestry:
             if isinstance(found, ast.AugAssign) and value is held:
                 break
         return found
+
+    def _differentiated(self, value: ast.expr) -> ast.Name | None:
+        """The y of `autograd.grad(y, inputs, g)` where g is what backward is given; None for other expressions."""
+        if not isinstance(value, ast.Call) or _called(value) != "grad" or len(value.args) < 2:
+            return None
+        y, inputs, *further = [*value.args, *(k.value for k in value.keywords if k.arg == "grad_outputs")]
+        named = isinstance(y, ast.Name) and not any(isinstance(node, ast.Call) for node in ast.walk(inputs))
+        given = further and not any(_calculates(g) or _names(g) & self._calculated for g in further[:1])
+        return y if named and given and isinstance(y, ast.Name) else None
 
     def behind_whole(self, values: Sequence[ast.expr]) -> set[Made]:
         """The assignments whose whole value goes into one of these values, not an entry of it alone."""
@@ -133,9 +146,13 @@ def _is_own(node: ast.stmt, value: ast.expr) -> bool:
 
 
 def _is_delegated(value: ast.expr) -> bool:
-    """Whether a value is what another backward returns, or another Function."""
-    called = value.func if isinstance(value, ast.Call) else None
-    return isinstance(called, ast.Attribute) and called.attr in ("backward", "apply")
+    """Whether a value is what another backward returns, autodiff, or another Function."""
+    return isinstance(value, ast.Call) and _called(value) in ("backward", "apply", "grad")
+
+
+def _called(call: ast.Call) -> str | None:
+    """The name of what is called, as an attribute of something."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else None
 
 
 def _added(statement: ast.stmt, value: ast.expr) -> ast.expr | None:

@@ -218,7 +218,8 @@ def _source_of(value: ast.expr, search: _Search, right: Sequence[ast.expr] = ())
     all_right = [*(each for each in returned if each is not None and each is not value), *right]
     if search.finding.kind is FindingKind.TRANSPOSED and _transposes(value):
         return None
-    return ancestry.source_of(value, ancestry.behind_whole(all_right))
+    is_exchanged = search.finding.kind is FindingKind.SWAPPED_GRADIENTS
+    return ancestry.source_of(value, ancestry.behind_whole(all_right), is_exchanged=is_exchanged)
 
 
 def _reads(statement: ast.Assign, name: str) -> bool:

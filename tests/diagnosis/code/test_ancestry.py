@@ -61,6 +61,31 @@ def test_several_wrong_values_come_from_what_they_share(ancestry):
     assert ancestry.shared(wrong, [value("h")]) is None
 
 
+AGAIN = """
+def backward(ctx, g):
+    x, w = [each.detach() for each in ctx.saved_tensors]
+    y = x.sin() * w  # y
+    scaled = g * 2  # scaled
+    gx, gw = torch.autograd.grad(y, (x, w), g)  # both
+    other = torch.autograd.grad(y, x, scaled)  # other
+    return gx, gw * 2, other
+"""
+
+
+def test_what_autodiff_returns_comes_from_what_it_differentiates_unless_it_is_exchanged():
+    ancestry = Ancestry(ast.parse(AGAIN.strip()).body[0], range(1, 30))
+    lines = {line.partition("# ")[2]: number for number, line in enumerate(AGAIN.strip().splitlines(), 1)}
+
+    def source(text, **options):
+        found = ancestry.source_of(value(text), **options)
+        return None if found is None else found.lineno
+
+    assert source("gx") == source("torch.autograd.grad(y, (x, w), g)") == lines["y"]
+    assert source("gx", is_exchanged=True) == lines["both"]
+    assert source("gw * 2") is None
+    assert source("other") == lines["other"]
+
+
 CUBES = """
 import {framework} as torch
 from {framework}.autograd import Function
