@@ -75,8 +75,13 @@ class _Shrinking:
         return self._tries >= MAX_TRIES or late
 
     def _accept(self, candidate: Arguments) -> bool:
-        """Keep `candidate` if it still fails; copies are handed out, since a forward may write into its arguments."""
-        if self._exhausted():
+        """Keep `candidate` if it still fails; copies are handed out, since a forward may write into its arguments.
+
+        Matrices of a domain of square ones stay square.
+        """
+        if self._exhausted() or any(
+            _is_square(a) > _is_square(b) for a, b in zip(self.current, candidate, strict=True)
+        ):
             return False
         self._tries += 1
         fails = self._still_fails(
@@ -201,6 +206,12 @@ def _cut_with_multiples(argument: Argument, size: int, target: int) -> Argument:
 def _may_be_cut(argument: Argument) -> bool:
     """Whether the axes of the argument can be cut: it is a tensor, and not sparse."""
     return argument.is_tensor and argument.sparsity is None
+
+
+def _is_square(argument: Argument) -> bool:
+    """Whether an argument holds square matrices, as its domain says."""
+    shape = argument.value.shape if argument.is_tensor and _domain_name(argument.domain) in _MATRIX_DOMAINS else ()
+    return len(shape) > 1 and len(set(shape[-2:])) == 1
 
 
 def _may_change(argument: Argument) -> bool:

@@ -58,6 +58,11 @@ def test_equal_axes_of_one_tensor_may_become_different():
     assert x.value.shape == (1, 2)
 
 
+def test_square_matrices_stay_square():
+    (x,) = shrink(arguments("x=3x3,domain=spd"), lambda given: given[0].value.shape[1] >= 2)
+    assert x.value.shape == (2, 2)
+
+
 def test_indices_stay_valid_where_a_multiple_is_cut():
     def still_fails(given):
         table, index = (each.value for each in given)

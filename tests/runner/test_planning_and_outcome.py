@@ -12,13 +12,14 @@ from gradcli.reporters.plain import plain_case
 from gradcli.results import CheckResult, Evidence
 from gradcli.runner.outcome.expect import VALUE_FINDINGS, against_expectation
 from gradcli.runner.outcome.merge import merge
-from gradcli.runner.outcome.notes import telling_notes
+from gradcli.runner.outcome.notes import telling_notes, time_notes
 from gradcli.runner.planning.configuration import default_targets
 from gradcli.runner.planning.functions import functions_in
 from gradcli.runner.planning.gather import gather, is_named
 from gradcli.runner.planning.plan import case_of, case_seed
 from gradcli.settings import Settings
 from gradcli.verdict import Reason, Verdict
+from gradcli.watchdog.case import Overrun, Watchdog
 from tests.reporters.results import ERROR, FAILED, FINDING, INCONCLUSIVE, PASSED
 
 
@@ -207,3 +208,12 @@ def test_a_wrong_configuration_is_refused_with_its_place(tmp_path: Path, text: s
     (tmp_path / "pyproject.toml").write_text(text)
     with pytest.raises(UsageError, match=said):
         default_targets(tmp_path)
+
+
+def test_calls_after_the_checks_are_not_said_to_be_left_out_of_these() -> None:
+    watchdog = Watchdog()
+    watchdog.overruns = [Overrun("naming", 0.2, "<slip>:40"), Overrun("shrinking", 0.3, "mine.py:4")]
+    assert time_notes(watchdog, 3, 3) == ()
+    watchdog.overruns.append(Overrun("other-inputs", 0.5, "mine.py:4"))
+    (note,) = time_notes(watchdog, 3, 3)
+    assert note.startswith("a call at inputs that gradcli chose was stopped after 0.5 s (other-inputs, mine.py:4)")

@@ -190,3 +190,52 @@ def test_what_is_no_tensor_is_shown_at_one_entry_and_says_nothing_of_shapes(name
     assert "backward returns a value of type" in case.findings[0].message
     assert case.smallest == ("x = [[0.0]]",)
     assert not any("inferred the shape" in note for note in case.notes)
+
+
+class Undescribed(Function):
+    """Running sums in steps of t: the gradient of x sums from the wrong end."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, t: Any) -> Any:
+        ctx.save_for_backward(x, t)
+        return (x * t).cumsum(0)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        x, t = ctx.saved_tensors
+        return grad_output.cumsum(0) * t, grad_output.flip(0).cumsum(0).flip(0) * x
+
+
+class Summed(Undescribed):
+    """The same of x (n,) and t (n,)."""
+
+
+class Symmetric(Function):
+    """Squares of A (n, n) and its transpose together: the gradient is lost off the diagonal."""
+
+    @staticmethod
+    def forward(ctx: Any, A: Any) -> Any:
+        ctx.save_for_backward(A)
+        return ((A + A.t()) ** 2).sum()
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        (A,) = ctx.saved_tensors
+        return grad_output * 4 * (A + A.t()) * engine.eye(A.shape[0], dtype=A.dtype)[:, : A.shape[1]]
+
+
+STEPS = GENERATOR.standard_normal(4)
+
+
+def test_documented_shapes_are_kept() -> None:
+    x, t = smallest(Summed, STEPS, STEPS[::-1])
+    assert x.shape == t.shape == (2,)
+    x, t = smallest(Undescribed, STEPS, STEPS[::-1])
+    assert (x.shape, t.shape) == ((1,), (2,))
+    (A,) = smallest(Symmetric, GENERATOR.standard_normal((3, 3)))
+    assert A.shape == (2, 2)
+
+
+def test_shapes_that_depart_from_documentation_may_depart_further() -> None:
+    x, t = smallest(Summed, STEPS[:1], STEPS)
+    assert (x.shape, t.shape) == ((1,), (2,))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gradcli.cases import Argument
 from gradcli.checks.base import Situation
-from gradcli.inputs.hints.fixed_sizes import fixed_sizes, is_in_order
+from gradcli.inputs.hints.fixed_sizes import departures, fixed_sizes
 from gradcli.inputs.hints.source_hints import SourceHints, read_hints
 
 
@@ -23,7 +23,7 @@ def fixed_sizes_of(situation: Situation) -> frozenset[int]:
 
 
 def is_allowed(situation: Situation, arguments: Sequence[Argument]) -> bool:
-    """Whether the sizes of other arguments are in the order that documentation gives, if the Function's own are."""
+    """Whether the sizes of other arguments keep what documentation says of sizes, where the Function's own do."""
     hints = hints_of(situation)
     own, others = ({a.name: a.shape for a in each if a.is_tensor} for each in (situation.subject.arguments, arguments))
-    return is_in_order(hints, others) or not is_in_order(hints, own)
+    return departures(hints, others) <= departures(hints, own)

@@ -57,15 +57,22 @@ def with_composed(
     return {**sizes, **found}
 
 
-def is_in_order(hints: SourceHints, shapes: Mapping[str, Shape]) -> bool:
-    """Whether shapes have sizes in the order that documentation gives, as in `m >= n`; equal ones are in order too."""
+def departures(hints: SourceHints, shapes: Mapping[str, Shape]) -> frozenset[Axis | tuple[str, str]]:
+    """What documentation says of sizes and some shapes do not keep: equal names, numbers, formulas, and the order.
+
+    As in `A: (n, n)`, `points: (N, 3)`, `w: (L // 2 + 1,)` and `m >= n`, where equal sizes are in order too.
+    """
     pairs = [pair for name, shape in shapes.items() for pair in _aligned(hints.documented.get(name, ()), shape)]
-    return all(
-        large >= small
-        for larger, smaller in hints.order
-        for large in (size for axis, size in pairs if axis == larger)
-        for small in (size for axis, size in pairs if axis == smaller)
-    )
+    sizes: dict[Axis, set[int]] = {}
+    for axis, size in pairs:
+        sizes.setdefault(axis, set()).add(size)
+    known = {axis: min(found) for axis, found in sizes.items() if isinstance(axis, str) and axis.isidentifier()}
+    named = {axis for axis in known if axis != "_" and len(sizes[axis]) > 1}
+    meant = {axis: axis if isinstance(axis, int) else size_of(axis, known) for axis in sizes if axis not in known}
+    composed = {axis for axis, size in meant.items() if size is not None and sizes[axis] != {size}}
+    ordered = [pair for pair in hints.order if sizes.keys() >= set(pair)]
+    disordered = {(large, small) for large, small in ordered if min(sizes[large]) < max(sizes[small])}
+    return frozenset({*named, *composed, *disordered})
 
 
 def _aligned(axes: Sequence[Axis], shape: Shape) -> list[tuple[Axis, int]]:

@@ -15,6 +15,8 @@ from gradcli.verdict import Verdict
 from gradcli.watchdog.case import Overrun, Watchdog
 
 _BETWEEN = "; "
+_AFTER_CHECKS = ("naming", "shrinking", "figures")
+"""Phases whose calls, of edited code too, change no result of a check."""
 _MEASURED = re.compile(r"\d+\.\d+(?:e[+-]?\d+)?|\d+e[+-]?\d+")
 """Numbers that are measured; whole ones are positions, sizes and counts, which make another note of it."""
 
@@ -126,7 +128,7 @@ def perhaps_without_gradient(inferred: Sequence[InputSpec], findings: Sequence[F
 
 def time_notes(watchdog: Watchdog, samples: int, wanted: int) -> tuple[str, ...]:
     """What was left out because calls took long: points at which forward did not return, and samples."""
-    stopped = [overrun for overrun in watchdog.overruns if overrun.seconds]
+    stopped = [overrun for overrun in watchdog.overruns if overrun.seconds and overrun.phase not in _AFTER_CHECKS]
     notes = [_overrun_note(stopped)] if stopped else []
     if watchdog.omissions.why:
         phases = [*sorted(watchdog.omissions.phases), *(o.phase for o in watchdog.overruns if not o.seconds)]
