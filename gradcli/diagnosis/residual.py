@@ -3,7 +3,7 @@
 If input and output have the same shape, the residual splits into slices: the entries that share their index along all
 axes but some. A missing term q·sum(g·p) over a slice is an outer product q pᵀ there, with its own coefficient for each
 slice (1/σ in a normalisation); the k² numbers of a slice then depend on one. Ranks and spans are decided with the error
-bounds of the differences, so neither is an accident; both must hold at other inputs too.
+bounds of the differences, so neither is an accident; both must hold at other inputs and at other sizes too.
 """
 
 import itertools
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray
+from gradcli.diagnosis.slips.elsewhere import at_other_sizes
 from gradcli.diagnosis.suspect import Named, Suspect
 from gradcli.diagnosis.table import Table
 from gradcli.findings import FindingKind
@@ -69,7 +70,22 @@ def lacking_form(suspect: Suspect) -> Named | None:
     other = suspect.elsewhere
     if other is not None and other.table is not None and _term_of(other) != text:
         return None
+    longer = None if suspect.facts.is_costly else suspect.at(at_other_sizes(suspect.facts))
+    if longer is not None and _refutes(longer, text):
+        return None
     return FindingKind.MISSING_TERM, f"{suspect.name}: {text}", {}
+
+
+def _refutes(longer: Suspect, text: str) -> bool:
+    """Whether inputs of other sizes lack another term; a gradient of one number may have another factor there too."""
+    table = longer.table
+    if table is None or not table.known.all() or not table.wrong.any():
+        return False
+    if longer.facts.subject.codomain.size > 1:
+        return _term_of(longer) != text
+    named = [v for name, v in _candidates(longer, 0, tuple(range(len(longer.shape)))) if _lacks(name) == text]
+    both = np.concatenate([*named[:1], table.claimed]).T
+    return bool(named) and not _spans(np.linalg.qr(both)[0][None], table.residual, _allowed(table))
 
 
 def _term_of(suspect: Suspect) -> str | None:
@@ -244,12 +260,20 @@ def _of_one_output(suspect: Suspect, table: Table) -> str | None:
     if count < _LEAST or not table.wrong.any():
         return None
     lacking = table.residual
-    size = float(np.linalg.norm(lacking))
-    allowed = np.array([max(_SPAN, _BOUNDS * float(np.linalg.norm(table.floor)) / size)])
-    span = (lacking / size)[:, :, None]
+    span, allowed = (lacking / np.linalg.norm(lacking))[:, :, None], _allowed(table)
     axes = tuple(range(len(suspect.shape)))
     for name, vectors in _candidates(suspect, 0, axes):
         if _spans(span, vectors, allowed) and not _spans(span, table.claimed, allowed):
-            term = f"proportional to {name}" if name else "that is the same in every entry"
-            return f"the returned gradient lacks a term {term}; with the term added, it is right"
+            return _lacks(name)
     return None
+
+
+def _lacks(name: str) -> str:
+    """The sentence on a term of the gradient of one number, which is proportional to a named vector, or constant."""
+    term = f"proportional to {name}" if name else "that is the same in every entry"
+    return f"the returned gradient lacks a term {term}; with the term added, it is right"
+
+
+def _allowed(table: Table) -> FloatArray:
+    """How far the vector that a table of one output lacks may lie outside of a span, relative to its length."""
+    return np.array([max(_SPAN, _BOUNDS * float(np.linalg.norm(table.floor) / np.linalg.norm(table.residual)))])

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gradcli.diagnosis.added_terms import is_added
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.forms import MOST_ENTRIES, Form, forms
+from gradcli.diagnosis.slips.elsewhere import at_other_sizes
 from gradcli.diagnosis.suspect import Named, Suspect
 from gradcli.diagnosis.table import Gradient
 from gradcli.findings import FindingKind
@@ -51,7 +52,10 @@ def missing_term(suspect: Suspect) -> Named | None:
 
 
 def lacking_term(suspect: Suspect) -> Term | None:
-    """The simplest term with which the returned gradient is right, here and at nearby inputs; None if there is none."""
+    """The simplest term with which the returned gradient is right, here and at nearby inputs; None if there is none.
+
+    At other sizes the term has to be right too, perhaps with another coefficient.
+    """
     facts, place = suspect.facts, suspect.block
     block = facts.subject.domain.blocks[place]
     returned = [g for g in suspect.gradients if g is not None and g.shape == block.shape]
@@ -66,7 +70,7 @@ def lacking_term(suspect: Suspect) -> Term | None:
         c = _coefficient(facts, place, returned, form)
         if c is None or not facts.explains(place, _fixed(returned, c, form)):
             continue
-        if other is None or _holds(other, form, c):
+        if (other is None or _holds(other, form, c)) and _holds_at_other_sizes(suspect, form):
             return Term(text=f"{_number(c)}{form.text}", coefficient=c, form=form.text)
     return None
 
@@ -78,6 +82,17 @@ def _holds(other: Suspect, form: Form, c: float) -> bool:
     if there is None or len(returned) != len(other.gradients):
         return False
     return other.facts.judged(other.block, _fixed(returned, c, there)) is not False
+
+
+def _holds_at_other_sizes(suspect: Suspect, form: Form) -> bool:
+    """Whether some coefficient of the term makes the gradient right at other sizes, or that cannot be decided."""
+    there = None if suspect.facts.is_costly else suspect.at(at_other_sizes(suspect.facts))
+    same = None if there is None else next((f for f in forms(there.facts, there.block) if f.text == form.text), None)
+    if there is None or same is None:
+        return True
+    returned = [g for g in there.gradients if g is not None and g.shape == there.shape]
+    c = _coefficient(there.facts, there.block, returned, same) if len(returned) == len(there.gradients) else None
+    return c is None or there.facts.judged(there.block, _fixed(returned, c, same)) is not False
 
 
 def _fixed(returned: Sequence[NDArray[Any]], c: float, form: Form) -> list[Gradient]:

@@ -196,3 +196,42 @@ def test_what_overflows_in_a_measurement_gives_no_warning():
         warnings.simplefilter("error")
         (case,) = gradcli.check(Untold, shrink=False).cases
     assert [finding.kind for finding in case.findings] == [K.WRONG_GRADIENT]
+
+
+def roughness(x):
+    return (x * x).sum() + 0.5 * ((x - x.roll(1, 0)) ** 2).sum()
+
+
+def spread(x):
+    return (x * x).sum() + 0.5 * ((x - x.mean()) ** 2).sum()
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "right", "says"),
+    [
+        (spread, lambda g, x, y: g * 2 * x, lambda g, x, y: g * (3 * x - x.mean()), "proportional to (arg0 - mean("),
+        (
+            roughness,
+            lambda g, x, y: g * 2 * x,
+            lambda g, x, y: g * (4 * x - x.roll(1, 0) - x.roll(-1, 0)),
+            None,
+        ),
+        (
+            lambda x: 2 * x + x.sum(),
+            lambda g, x, y: 2 * g,
+            lambda g, x, y: 2 * g + g.sum(),
+            "lacks the term sum(grad_output)",
+        ),
+        (
+            lambda x: 3 * x + x.roll(1, 0) + x.roll(-1, 0),
+            lambda g, x, y: 2 * g,
+            lambda g, x, y: 3 * g + g.roll(1, 0) + g.roll(-1, 0),
+            None,
+        ),
+    ],
+)
+def test_a_term_that_only_three_entries_have_is_not_named(forward, backward, right, says):
+    """Of three entries, an entry and both of its neighbours are all."""
+    assert found(function(forward, right), (3,)) == ()
+    kind = K.WRONG_GRADIENT if says is None else K.MISSING_TERM
+    assert_told(kind, says or "the returned gradient is wrong by up to", function(forward, backward), ((3,),), 0)
