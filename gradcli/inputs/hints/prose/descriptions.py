@@ -15,9 +15,10 @@ from gradcli.inputs.hints.documented_shapes import without_shape
 from gradcli.inputs.hints.prose.sentences import ARTICLES, CASES, MARKS, QUOTES, sentence_around, tells_apart
 
 _SIGN = r"(?:positive|non-?\s?negative)"
+_WITHOUT_AXES = r"(?:0|zero)[- ]?d(?:im(?:ensional)?)?\s+(?:tensors?|arrays?|parameters?)"
 _WORDS = (
-    rf"(?:(?:strictly|real|single|learnable|trainable|learned|shared|{_SIGN})\s+)*(?:scalars?|{_SIGN})\b"
-    r"(?!\s*[-/]|\s+(?:and|or)\s+negative)"
+    rf"(?:(?:strictly|real|single|learnable|trainable|learned|shared|{_SIGN})\s+)*"
+    rf"(?:(?:scalars?|{_SIGN})\b(?!\s*[-/]|\s+(?:and|or)\s+negative)|{_WITHOUT_AXES}\b)"
 )
 _SCALAR = rf"(?:an?\s+)?{_WORDS}"
 _BRIEF = rf"(?:(?:(?:an?|both|all|each)\s+)*(?:\(\s*(?={_SCALAR}[^()]*\))|(?={_WORDS})))"
@@ -35,9 +36,11 @@ _OF_KIND = (
     rf"(?:(?<=[)\]]),?\s+(?={_MODIFIERS}"
     r"(?:symmetric|SPD|PSD|covariance|lower[- ]triangular|orthogonal|orthonormal|one[- ]?hot|probabilities|indices"
     rf"|{_KIND})\b)"
-    rf"|(?<=[\s`])(?={_MODIFIERS}(?:{_KIND}|indices)(?:\s+{_NOUN})?\s*(?:$|[.,;:()\[\]\n]|and\b)))"
+    rf"|(?<=[\s`])(?={_MODIFIERS}(?:{_KIND}|indices)(?:\s+{_NOUN})?\s*(?:$|[.,;:()\[\]\n]|and\b|(?<=noise)\s+in\s*[(\[])))"
 )
 """What follows an argument where its kind is described, with its shape as in `A (n, n) symmetric` or without."""
+_BOUND = r"\s*(?:(?:[<>]=?|[≤≥])\s*[-+]?[.\d]+|(?:\bin|∈)\s*[(\[][^()\[\],]*,[^()\[\],]*[)\]])"
+"""What may stand between a name and a description: `tau > 0 scalar`, `rho in (-1, 1) (scalar)`."""
 _SHAPE = r"[(\[][^()\[\]]*[)\]]"
 _NO_WORDS_SHAPE = rf"(?![(\[]\s*{_SCALAR}){_SHAPE}"
 """What may be a shape, unlike in `tau (scalar)`."""
@@ -112,6 +115,7 @@ def descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[s
         rf"|(?P<dash>--?|–|—)\s+(?!{one})|(?P<brief>)(?:(?P<kind>){_OF_KIND}|(?:(?<=[)\]]),\s*)?(?:{_BRIEF}|{WITHOUT_GRADIENT}))))",
         re.MULTILINE,
     )
+    text = _without_bounds(text, one)
     heads = [
         each
         for each in head.finditer(text)
@@ -127,9 +131,7 @@ def descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[s
         )
     ]
     for match, following in itertools.zip_longest(heads, heads[1:]):
-        line = text[text.rfind("\n", 0, match.start("names")) + 1 :]
-        begins = text[: match.start("names")].rpartition("\n")[2].strip(" \t-*:").split(" ")[0] in ("", "param", "type")
-        indent = len(line) - len(line.lstrip()) if begins else -1
+        indent = _indent(text, match.start("names"))
         end = len(text) if following is None else following.start()
         described = re.findall(r"\w+", match["names"])
         body = _without_others(_body(text[match.end() : end], indent), [n for n in names if n not in described])
@@ -157,6 +159,19 @@ def descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[s
         for name in names:
             if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", match["names"]):
                 yield name, f"{match['type'] or ''} {body}", is_stated
+
+
+def _indent(text: str, start: int) -> int:
+    """How far the line is indented that names at `start` begin; -1 where something else stands before them."""
+    line = text[text.rfind("\n", 0, start) + 1 :]
+    begins = text[:start].rpartition("\n")[2].strip(" \t-*:").split(" ")[0] in ("", "param", "type")
+    return len(line) - len(line.lstrip()) if begins else -1
+
+
+def _without_bounds(text: str, one: str) -> str:
+    """A text without what stands between some names and a brief description of them; `one` is a pattern of a name."""
+    others = rf"(?:\s*(?:,\s*and\b|,|\band\b|&)\s*{one}(?:{_BOUND})?)*"
+    return re.sub(rf"(?P<name>{one}){_BOUND}(?={others}\s+{_BRIEF})", r"\g<name>", text)
 
 
 def _ranges_differ(heads: Sequence[re.Match[str]], names: str, text: str) -> bool:
