@@ -3,21 +3,22 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-_GRADIENT = r"(?:a\s+)?grad(?:ient)?s?\b(?!\s+(?:clip|penal|check|scal|accum|norm|descent|step|flows? through))"
+GRADIENT = r"(?:a\s+)?grad(?:ient)?s?\b(?!\s+(?:clip|penal|check|scal|accum|norm|descent|step|flows? through))"
+"""The word for one, and not for what is done with it."""
 _CONSTANT = re.compile(
-    rf"\b(?:no|without|requires? no|(?:does|do|need|must)(?: not|n't) (?:require|need|get|have|receive)s?) {_GRADIENT}"
+    rf"\b(?:no|without|requires? no|(?:does|do|need|must)(?: not|n't) (?:require|need|get|have|receive)s?) {GRADIENT}"
     r"|\b(?:not|never|non)[-\s]?(?:be\s+)?differentia(?:ted|ble)\b(?!\s+(?:at|where|in|for)\b)"
     r"|\b(?:treated|held|kept|taken|regarded|considered)\s+(?:as\s+)?(?:an?\s+)?(?:constants?|fixed)\b"
     r"|\brequires_grad\s*=\s*False\b|\b(?:is|are)\s+detached\b|\bstop[-_ ]gradient\b",
     re.IGNORECASE,
 )
-_BEGIN = r"(?:^(?:\s*(?:in|∈)\s*[(\[{][^()\[\]{}]*[)\]}])?|[,;:(]|\b(?:is|are)\b)\s*"
+_BEGIN = r"(?:^(?:\s*(?:in|∈)\s*[(\[{][^()\[\]{}]*[)\]}])?|[,;:(\[]|\b(?:is|are)\b)\s*"
 """Of a phrase about an argument, also behind what it lies in: `in (0, 1) noise`."""
 _FIXED = re.compile(
     rf"{_BEGIN}"
     r"(?:(?:an?|the|all|both|always|kept|held|given|random|float|real|base|pre-?trained)\s+)*"
     r"(?:(?:frozen|detached|non-?(?:trainable|learnable)|not\s+(?:trained|learn(?:ed|t)|trainable|learnable))\b"
-    r"|running\s+(?:statistics|stats|means?|variances?|averages?)\b"
+    r"|buffers?(?=\s*(?:$|[.,;:()\]]))|running\s+(?:statistics|stats|means?|variances?|averages?)\b"
     r"|(?:fixed|constants?|ground[- ]truth(?:\s+\w+)?)"
     r"(?=\s*(?:$|[.,;:()])|\s+(?:and|during)\b|\s+(?:random\s+|running\s+)?(?:tensors?|arrays?|vectors?|matri(?:x|ces)"
     r"|weights?|masks?|buffers?|inputs?|noise|parameters?|bas[ei]s|projections?|features?|filters?|kernels?|targets?"
@@ -34,19 +35,30 @@ _NOISE = re.compile(
 WITHOUT_GRADIENT = r"\(\s*(?=(?:no grad|not differentia|non-?differentia|constant\s*\)))"
 """What follows a name in brackets where it gets no gradient."""
 _LIST = r"(?P<names>\w+(?:(?:\s*,\s*|\s+and\s+|\s+or\s+)\w+)*)"
+_ASIDE = r"(?:[(\[][^()\[\]]*[)\]])"
+_PARTLY = re.compile(
+    r"\b(?:where|when|if|for|at|near|inside|outside|above|below|beyond|with|is|are|and|or|but)\b", re.IGNORECASE
+)
+"""What makes a phrase behind names one about a part of their entries, or a sentence of its own."""
+_SAYS = rf"(?:not differentiated|(?:no|without)\s+{GRADIENT})(?!\s+(?:to|for|of|w\.?r\.?t|with|in)\b)"
 _PROSE = (
     re.compile(
-        rf"\bno {_GRADIENT}\s+(?:is\s+\w+\s+)?(?:(?:flows\s+)?(?:in)?to|for|of|w\.?r\.?t\.?|with respect to)\s+"
+        rf"\bno {GRADIENT}\s+(?:is\s+\w+\s+)?(?:(?:flows\s+)?(?:in)?to|for|of|w\.?r\.?t\.?|with respect to)\s+"
         rf"(?:the\s+)?{_LIST}",
         re.IGNORECASE,
     ),
     re.compile(rf"\bnot differentiated (?:w\.?r\.?t\.?|with respect to|in|for)\s+{_LIST}", re.IGNORECASE),
     re.compile(
-        rf"{_LIST}(?:\s*[(\[][^()\[\]]*[)\]])?,?\s+(?:(?:which|that)\s+)?(?:(?:is|are)\s+)?"
-        rf"(?:not differentiated|(?:no|without)\s+{_GRADIENT})(?!\s+(?:to|for|of|w\.?r\.?t|with|in)\b)",
+        rf"{_LIST}(?:\s*{_ASIDE})?[,:]?\s+(?:(?:which|that)\s+)?(?:(?:is|are)\s+)?"
+        rf"{_SAYS}",
         re.IGNORECASE,
     ),
-    re.compile(rf"{_LIST}\s+(?:gets?|receives?|has|have|needs?|requires?) no {_GRADIENT}", re.IGNORECASE),
+    re.compile(
+        rf"(?:^|[.;,(\n])\s*(?:the\s+)?{_LIST}(?P<between>(?:\s+(?:[^\s,.;:()\[\]]|\.(?=\d))+){{1,6}}\s*{_ASIDE}?)\s*[,(]?\s*"
+        rf"{_SAYS}",
+        re.IGNORECASE,
+    ),
+    re.compile(rf"{_LIST}\s+(?:gets?|receives?|has|have|needs?|requires?) no {GRADIENT}", re.IGNORECASE),
 )
 
 
@@ -77,4 +89,7 @@ def constants_named(names: Sequence[str], text: str) -> Iterator[str]:
     for pattern in _PROSE:
         for match in pattern.finditer(text):
             owners = re.findall(r"\w+", match["names"])
+            between = match.groupdict().get("between") or ""
+            if _PARTLY.search(between) or set(names).intersection(re.findall(r"\w+", between)):
+                continue
             yield from (name for name in owners if name in names)

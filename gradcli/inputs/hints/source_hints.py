@@ -19,6 +19,7 @@ from gradcli.inputs.hints.einsums import einsum_letters
 from gradcli.inputs.hints.entries_read import entries_read, with_counts, without_components
 from gradcli.inputs.hints.named_gradients import sums_of_named
 from gradcli.inputs.hints.one_hot_labels import one_hot_labels
+from gradcli.inputs.hints.prose.differentiated import undifferentiated
 from gradcli.inputs.hints.suggested_constants import numbers_among
 from gradcli.inputs.hints.summed_cotangents import Sum, returned_values, sums_of
 from gradcli.sources import nodes_of, source_of, tree_of
@@ -352,6 +353,9 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     documented = {**dict.fromkeys(scalars, ()), **entries, **values.shapes, **shapes}
     tensors = frozenset(name for name, annotation in annotations.items() if names_tensors(annotation))
     saving = tree if info.setup_context is None else tree_of(source_of(info.setup_context))
+    numbers = numbers_among(saving, names, gradients, {*tensors, *documented, *values.domains, *arrays})
+    left_out = undifferentiated(called, own, info.documentation, text, numbers=numbers | {*called} - {*needed})
+    constants = values.constants.union(name for name, said in written.items() if said in left_out)
     return SourceHints(
         forward=own,
         backward=text,
@@ -360,7 +364,7 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         sums=sums_of(tree_of(text), names) if text else sums_of_named(tree, names),
         names=used,
         documented=documented,
-        values=values,
+        values=replace(values, constants=constants),
         keys=_random_keys(info, names, own),
         tensors=tensors,
         order=documented_order(shapes, own, info.documentation),
@@ -368,7 +372,7 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         written=written_into(tree, names),
         arrays=arrays,
         single=single_entries(tree, names),
-        numbers=numbers_among(saving, names, gradients, {*tensors, *documented, *values.domains, *arrays}),
+        numbers=numbers,
     )
 
 

@@ -21,7 +21,10 @@ _WORDS = (
     rf"(?:(?:scalars?|{_SIGN})\b(?!\s*[-/]|\s+(?:and|or)\s+negative)|{_WITHOUT_AXES}\b)"
 )
 _SCALAR = rf"(?:an?\s+)?{_WORDS}"
-_BRIEF = rf"(?:(?:(?:an?|both|all|each)\s+)*(?:\(\s*(?={_SCALAR}[^()]*\))|(?={_WORDS})))"
+_BRIEF = (
+    rf"(?:(?:(?:an?|both|all|each)\s+)*(?:\(\s*(?={_SCALAR}[^()]*\))|(?={_WORDS}))"
+    r"|(?<=\s)(?=\(\s*\)\s*(?:$|[.,;:)\n]|and\b)))"
+)
 """What follows a name, and its shape if that is given, at the begin of such a description."""
 _KIND = (
     r"(?:bool(?:ean)?|binary|integers?|int(?:32|64)?|class\s+(?:labels|indices)|labels\s+in|complex(?:-valued)?"
@@ -64,7 +67,8 @@ SIGNS = (
 _BIT = r"[01](?:\.0?)?"
 BITS = (
     rf"(?:\bin\s*|∈\s*)?\{{\s*{_BIT}\s*,\s*{_BIT}\s*\}}|(?<![\w.])(?:0\s*(?:/|\bor\b)\s*1|1\s*(?:/|\bor\b)\s*0)(?![\w.]*\w)"
-    r"|(?<![\w.])(?:0 for\b[^.;()]*\b1 for|1 for\b[^.;()]*\b0 for)\b"
+    r"|(?<![\w.])(?:0 (?:for|if|when)\b[^.;()]*\b1 (?:for|if|when|otherwise)"
+    r"|1 (?:for|if|when)\b[^.;()]*\b0 (?:for|if|when|otherwise))\b"
 )
 """The labels 0 and 1, as in `{0, 1}`, `0/1` and `0 for the negative class and 1 for the positive class`."""
 _BEFORE_A_NOUN = re.compile(r"\b(?:for|of|by|to|from|against)\s*$", re.IGNORECASE)

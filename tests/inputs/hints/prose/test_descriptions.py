@@ -19,6 +19,8 @@ from gradcli.verdict import Verdict
         ("x (N,), c > 0 and s scalars (0-d tensors)", {"c": "scalar", "s": "scalar"}),
         ("x (N,), c > 0 and s >= 0.5 scalars", {"c": "scalar", "s": "scalar"}),
         ("x (N,), c in (-1, 1) (scalar), s", {"c": "scalar"}),
+        ("x (N,), c (), s ()", {"c": "scalar", "s": "scalar"}),
+        ("x (N,), c () is called with s", {}),
         ("linear if c > 0 and s scalars", {}),
         ("zero for x > 0 positive part of s", {}),
     ],
