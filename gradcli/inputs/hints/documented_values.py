@@ -52,7 +52,8 @@ _DOMAINS: Mapping[str, re.Pattern[str]] = {
         ("boolean", r"\bbool(?:ean)?s?\b|\bbooltensor\b"),
         (
             "indices",
-            r"\bindices\b|\bintegers?\b(?!\s+(?:multiple|part|power|shift|order|lattice|grid))|\bint(?:32|64)?\b"
+            r"\bindices\b|\bint(?:32|64)?\b"
+            r"|\bintegers?\b(?!\s+(?:(?:multiple|part)s?|power|shift|order|(?:lattice|grid)(?!\s+\w*s\b)(?:\s+\w+)?)\b)"
             r"|\blongtensor\b|\bclass labels\b|\bpointers (?:to|into|of)\b|\b(?:row|column|segment) pointers\b",
         ),
         ("positive", r"\bpositive\b|\bnon-?\s?negative\b|@positive"),

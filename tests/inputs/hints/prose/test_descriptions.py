@@ -58,3 +58,44 @@ def test_numbers_are_drawn_without_axes(ns: Any, text: str, factor: float) -> No
     assert {spec.name: spec.shape for spec in case.inputs} == {"v": (4, 3), "c": (), "s": ()}
     assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
     assert {finding.input for finding in case.findings} == (set() if factor == 1 else {"c"})
+
+
+@pytest.mark.parametrize(
+    ("words", "are_whole"),
+    [
+        ("integer lattice vectors (no zero vector)", True),
+        ("integer grid points", True),
+        ("integer shifts", True),
+        ("integer lattice spacing", False),
+        ("integer grid", False),
+        ("integer multiples of x", False),
+        ("integer power", False),
+    ],
+)
+def test_whole_numbers_that_are_counted_in_the_plural(words: str, are_whole: bool) -> None:
+    text = f"x: (N, 3) positions, c: (K, 3) {words}"
+    shapes = documented_shapes(("x", "c"), "", text)
+    domains = documented_values(("x", "c"), "", text, shapes=shapes).domains
+    assert domains == ({"c": "indices"} if are_whole else {})
+
+
+@pytest.mark.parametrize("factor", [1, 1.01])
+def test_lattice_vectors_are_whole_numbers(ns: Any, factor: float) -> None:
+    class Waves(ns.autograd.Function):
+        """x: (N, 3) positions, shells: (K, 3) integer lattice vectors"""
+
+        @staticmethod
+        def forward(ctx: Any, x: Any, shells: Any) -> Any:
+            waves = shells.to(x.dtype)
+            ctx.save_for_backward(x, waves)
+            return (x @ waves.T).cos()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, waves = ctx.saved_tensors
+            return -factor * (g * (x @ waves.T).sin()) @ waves, None
+
+    (case,) = gradcli.check(Waves, order=1, shrink=False, only=("gradient",)).cases
+    assert case.inputs[1].domain == "indices"
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+    assert {finding.input for finding in case.findings} == (set() if factor == 1 else {"x"})
