@@ -14,7 +14,7 @@ from gradcli.inputs.search.alternatives import alternatives_of, other_modes, wit
 from gradcli.inputs.search.best_first import BestFirstSearch
 from gradcli.inputs.search.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.search.candidates import Slot
-from gradcli.inputs.search.choice import names_of_documented_shape, notes_on
+from gradcli.inputs.search.choice import names_of_documented_shape, notes_on, of_documented_shape
 from gradcli.inputs.search.not_found import failure_text, functions_called, keys_read
 from gradcli.inputs.search.replies import Attempt
 from gradcli.inputs.search.returned_gradients import with_returned_gradients
@@ -83,7 +83,9 @@ def infer(
     failures: list[Trials] = []
     for slots, allowance in _argument_counts(list(slots_of(info, fixed)), budget_tries):
         hints = read_hints(info, [slot.name for slot in slots])
-        trials = Trials(info, attempt, slots, seed=seed, budget=budget, modes=partial(other_modes, slots, hints))
+        modes = partial(other_modes, slots, hints)
+        documented = partial(of_documented_shape, slots=slots, documented=hints.documented)
+        trials = Trials(info, attempt, slots, seed=seed, budget=budget, modes=modes, documented=documented)
         budget.allow(allowance)
         search = BestFirstSearch(trials, hints, attempt_backward)
         solution = search.run()

@@ -1,6 +1,6 @@
 """Trials of forward: arguments made from a guess, how far forward got with them, and whether it accepts them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from time import perf_counter
 from types import CodeType
@@ -84,6 +84,7 @@ class Trials:
     def __init__(
         self, info: TargetInfo, attempt: Callable[[Sequence[Argument]], Trial], slots: Sequence[Slot], *,
         seed: int, budget: Budget, modes: Callable[[Guess], Iterable[Guess]] = lambda _: (),
+        documented: Callable[[Guess], Collection[int]] = lambda _: (),
     ) -> None:  # fmt: skip
         self.slots = tuple(slots)
         self.budget = budget
@@ -93,6 +94,7 @@ class Trials:
         self.holds_tensors = bool(info.held)
         self.held_sizes = frozenset(size for _, value in info.held for size in value.shape if size <= LARGEST_HELD)
         self._modes = modes
+        self._documented = documented
         self._seed = seed
         self._drawn: dict[tuple[Any, ...], Argument] = {}
         self._judged: dict[object, tuple[Failure | None, int]] = {}
@@ -277,18 +279,17 @@ class Trials:
         return Argument(name=slot.name, value=spec.value, is_tensor=False, keyword=slot.parameter.keyword_only)
 
     def _matters_elsewhere(self, guess: Guess, index: int) -> bool:
-        """Whether an argument matters at other values of single numbers and of masks.
+        """Whether an argument matters at other values of single numbers and of masks, or has its documented shape.
 
-        Below a negative limit, no other does; nor does a softmax of the one entry that a mask leaves.
+        Below a negative limit, no other does; nor does a softmax of the one entry that a mask leaves. Of two corners of
+        a box the rays that are drawn may all miss one.
         """
         masks = {slot for slot, choice in enumerate(guess.skeleton) if choice.kind == "mask"}
-        if (
-            not any(slot != index and (not shape or slot in masks) for slot, shape in guess.shapes.items())
-            or self.budget.is_slow
-        ):
+        may_help = any(slot != index and (not shape or slot in masks) for slot, shape in guess.shapes.items())
+        if self.budget.is_slow or not (may_help or index in self._documented(guess)):
             return False
-        bases = {sample: self.run(guess, sample) for sample in NUMBER_SAMPLES}
-        return any(base.ok and self._matters(guess, index, base, sample) for sample, base in bases.items())
+        bases = ((sample, self.run(guess, sample)) for sample in NUMBER_SAMPLES)
+        return any(base.ok and self._matters(guess, index, base, sample) for sample, base in bases)
 
     def _matters(self, guess: Guess, index: int, base: Trial, own: int = 0) -> bool:
         """Whether other values of an argument change an output of `base`, the trial with sample `own`."""

@@ -133,3 +133,32 @@ def test_a_derivative_in_numpy_keeps_documented_shapes() -> None:
     right, wrong = (checked(GradientPair(function=affine, gradient=each)) for each in (affine_backward, affine_summed))
     assert right.verdict is Verdict.PASSED
     assert [(finding.kind.value, finding.input) for finding in wrong.findings] == [("wrong-shape", "b")]
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("seed", [7, 11])
+@pytest.mark.parametrize("is_wrong", [False, True])
+def test_an_argument_that_seldom_matters_keeps_its_shape(ns: Any, seed: int, *, is_wrong: bool) -> None:
+    class Entry(ns.autograd.Function):
+        """when a ball enters a box, 50 if it never does; start, speed: (R, 3), near, far: (3,)"""
+
+        @staticmethod
+        def forward(ctx: Any, start: Any, speed: Any, near: Any, far: Any) -> Any:
+            one, two = (near - start) / speed, (far - start) / speed
+            enters, axis = ns.minimum(one, two).max(-1)
+            meets = (enters > 0) & (enters <= ns.maximum(one, two).amin(-1))
+            ctx.save_for_backward(start, speed, near, far, axis, meets, one <= two)
+            return ns.where(meets, enters, 50 * ns.ones_like(enters))
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            start, speed, near, far, axis, meets, is_near = ctx.saved_tensors
+            own = (g * meets)[:, None] * (axis[:, None] == ns.arange(3)).double() / speed
+            of_near = own * is_near.double()
+            wall = ns.where(is_near, near + 0 * start, far + 0 * start)
+            factor = 1.01 if is_wrong else 1.0
+            return -factor * own, -own * (wall - start) / speed, of_near.sum(0), (own - of_near).sum(0)
+
+    (case,) = gradcli.check(Entry, order=1, shrink=False, only=("gradient",), seed=seed).cases
+    assert [spec.shape for spec in case.inputs] == [(4, 3), (4, 3), (3,), (3,)]
+    assert {finding.input for finding in case.findings} == ({"start"} if is_wrong else set())
