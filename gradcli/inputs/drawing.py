@@ -127,7 +127,22 @@ def _pointers(generator: np.random.Generator, shape: Shape, parameters: Paramete
         raise UsageError(f"domain pointers needs high of at least 0, got {high}")
     drawn = np.sort(generator.integers(0, high, shape, dtype=np.int64, endpoint=True))
     drawn[..., 0], drawn[..., -1] = 0, high
+    counts = np.diff(drawn)
+    for row in counts.reshape(-1, shape[-1] - 1):
+        _make_unequal(row)
+    drawn[..., 1:] = np.cumsum(counts, axis=-1)
     return drawn
+
+
+def _make_unequal(counts: NDArray[Any]) -> None:
+    """Move an entry between parts of equal size, empty ones aside: a factor that depends on a part's size shows there.
+
+    Fewer than three entries, or a single part, cannot be shared out so.
+    """
+    filled = np.flatnonzero(counts)
+    if counts.size > 1 and counts.sum() > 2 and len(set(counts[filled])) == 1:
+        counts[filled[-1]] -= 1
+        counts[filled[0] if filled.size > 1 else filled[0] - 1] += 1
 
 
 def _simplex(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:

@@ -1,8 +1,10 @@
 """Pointers to the rows of a compressed matrix: they do not decrease, and the last is the number of entries."""
 
+import numpy as np
 import pytest
 
 import gradcli
+from gradcli.inputs.drawing import DRAWING
 from gradcli.verdict import Verdict
 
 IMPORTS = "import {framework} as torch\nfrom {framework}.autograd import Function\n"
@@ -103,3 +105,42 @@ def test_parts_of_an_axis_are_of_unequal_length(name, ends, verdict, tmp_path):
     """The last entries of a row that is full are its first ones."""
     text = IMPORTS.format(framework="gradcli.engine") + PADDED.format(name=name, ends=ends)
     assert checked(tmp_path / "written.py", text, "Padded").verdict is verdict
+
+
+MEANS = """
+
+class Means(Function):
+    @staticmethod
+    def forward(ctx, entries, offsets):
+        counts = offsets[1:] - offsets[:-1]
+        rows = torch.repeat_interleave(torch.arange(counts.shape[0]), counts)
+        ctx.save_for_backward(rows, counts.clamp(min=1).double())
+        sums = torch.zeros(counts.shape[0], entries.shape[1], dtype=entries.dtype).index_add(0, rows, entries)
+        return sums / counts.clamp(min=1)[:, None]
+
+    @staticmethod
+    def backward(ctx, g):
+        rows, counts = ctx.saved_tensors
+        return {gradient}, None
+"""
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(("gradient", "wrong"), [("g[rows] / counts[rows][:, None]", []), ("g[rows]", ["entries"])])
+def test_a_forgotten_size_of_a_part_is_no_constant_factor(seed, gradient, wrong, tmp_path):
+    file = tmp_path / "written.py"
+    file.write_text(IMPORTS.format(framework="gradcli.engine") + MEANS.format(gradient=gradient))
+    (case,) = gradcli.check(f"{file}:Means", order=1, seed=seed).cases
+    assert [finding.input for finding in case.findings] == wrong
+    assert not any("everywhere" in finding.message for finding in case.findings), case.findings
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 5])
+@pytest.mark.parametrize("high", [0, 2, 3, 4, 6])
+def test_parts_have_unequal_sizes(parts, high):
+    drawn = DRAWING["pointers"](np.random.default_rng(0), (50, parts + 1), {"high": high})
+    counts = np.diff(drawn)
+    assert (drawn[:, 0] == 0).all()
+    assert (drawn[:, -1] == high).all()
+    assert (counts >= 0).all()
+    assert all(len(set(row[row > 0])) > 1 for row in counts) is (parts > 1 and high > 2)
