@@ -93,3 +93,46 @@ def test_a_type_that_forward_demands_is_given(ns: Any) -> None:
     assert right.verdict is Verdict.PASSED
     assert [spec.kind for spec in right.inputs] == ["value", "tensor"]
     assert gradcli.check(sine(ns, 1.01), shrink=False, order=1).verdict is Verdict.FAILED
+
+
+def repeated(ns: Any, factor: float) -> type:
+    class Repeated(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, row: Any, like: Any) -> Any:
+            count, width = like.shape
+            ctx.save_for_backward(row)
+            return row.exp().reshape(1, width).expand(count, width).clone()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (row,) = ctx.saved_tensors
+            return factor * g.sum(0) * row.exp(), None
+
+    return Repeated
+
+
+def penalised(ns: Any, factor: float) -> type:
+    class Penalised(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, value: Any, weights: Any) -> Any:
+            rows, columns = weights.shape
+            ctx.save_for_backward(weights / (rows * columns))
+            return value * 3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (mean,) = ctx.saved_tensors
+            return 3 * g, (factor - 1) * g.sum() * mean
+
+    return Penalised
+
+
+@pytest.mark.usefixtures("unexplained")
+@pytest.mark.parametrize(("made", "idle", "wrong"), [(repeated, False, "row"), (penalised, None, "weights")])
+def test_a_tensor_of_which_forward_reads_only_the_shape(ns: Any, made: Any, idle: bool | None, wrong: str) -> None:
+    right = gradcli.check(made(ns, 1.0), shrink=False, order=1).cases[0]
+    assert right.verdict is Verdict.PASSED
+    assert len(right.inputs[1].shape or ()) == 2
+    assert right.inputs[1].requires_grad is idle
+    failed = gradcli.check(made(ns, 1.01), shrink=False, order=1).cases[0]
+    assert {e.input for e in failed.evidence if e.verdict is Verdict.FAILED} == {wrong}

@@ -353,16 +353,15 @@ class BestFirstSearch:
         base, found = self._cost(skeleton), []
         of_constant = failure is not None and lacked_by_a_constant(failure.error)
         for index, slot in enumerate(self._trials.slots):
-            own = slot.cost(skeleton[index])
-            for cost, choice in slot.choices:
-                if choice != skeleton[index]:
-                    changed = (*skeleton[:index], choice, *skeleton[index + 1 :])
-                    bonus = mentions.bonus(choice)
-                    if choice.kind == "float" and skeleton[index].kind == "value" and of_constant:
-                        bonus = TENSOR_BONUS
-                    if choice.kind == "number-tensor" and failure is not None and failure.idle == index:
-                        bonus = IDLE_NUMBER_BONUS
-                    found.append((base - own + cost - gain - bonus, changed))
+            own, is_idle = slot.cost(skeleton[index]), failure is not None and failure.idle == index
+            for cost, choice in slot.beside(skeleton[index], is_idle=is_idle):
+                changed = (*skeleton[:index], choice, *skeleton[index + 1 :])
+                bonus = mentions.bonus(choice)
+                if choice.kind == "float" and skeleton[index].kind == "value" and of_constant:
+                    bonus = TENSOR_BONUS
+                if choice.kind == "number-tensor" and is_idle:
+                    bonus = IDLE_NUMBER_BONUS
+                found.append((base - own + cost - gain - bonus, changed))
         return found
 
     def _score(self, solution: Solution) -> float:

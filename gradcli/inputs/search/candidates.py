@@ -3,7 +3,7 @@
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
@@ -64,9 +64,9 @@ class Choice:
 
     `kind` is one of `TENSORS`, "value", "fixed-value" or "omitted"; `text` is the value's repr, by which choices are
     told apart (1, 1.0 and True are equal to Python). A "label" is a real tensor without a gradient. A "number-tensor"
-    is a tensor of rank 0 without a gradient, tried in place of a number. It need not change an output, since it may be
-    used by backward alone. An "idle-tensor" need not either: it takes its place where backward has a gradient for it.
-    A "key" is a random key of JAX's, a "typed-key" one made by `jax.random.key`.
+    is one without a gradient that need not change an output: of rank 0 in place of a number, which backward alone may
+    use, and of another rank where forward may read only the shape. An "idle-tensor" need not either: it takes its place
+    where backward has a gradient for it. A "key" is a random key of JAX's, a "typed-key" one made by `jax.random.key`.
     """
 
     kind: str
@@ -111,6 +111,13 @@ class Slot:
     def cost(self, choice: Choice) -> float:
         """The cost of `choice` here."""
         return next(cost for cost, known in self.choices if known == choice)
+
+    def beside(self, chosen: Choice, *, is_idle: bool) -> Iterator[tuple[float, Choice]]:
+        """The other choices with their costs; one with axes that may be idle only for a tensor that has proved so."""
+        for cost, choice in self.choices:
+            proved = is_idle and choice.rank == chosen.rank
+            if choice != chosen and (choice.kind != "number-tensor" or not choice.rank or proved):
+                yield cost, choice
 
 
 def fixed_slot(name: str, parameter: Parameter, spec: InputSpec, shape: tuple[int, ...]) -> Slot:
@@ -167,6 +174,9 @@ def slot_for(
             _add_compared(costs, hints.compared_with(name), number)
     if any(choice.kind == "value" for choice in costs.found):
         costs.put(NUMBER_TENSOR_COST, Choice(kind="number-tensor"))
+    if not parameter.has_default:
+        for choice, cost in [each for each in costs.found.items() if each[0].kind == "float" and each[0].rank]:
+            costs.put(NUMBER_TENSOR_COST + 0.1 + cost, replace(choice, kind="number-tensor"))
     if name in hints.keys:
         costs.found = {choice: cost + NO_KEY_COST for choice, cost in costs.found.items() if choice != OMITTED}
         for kind, is_typed in (("key", False), ("typed-key", True)):

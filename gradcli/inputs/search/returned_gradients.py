@@ -54,9 +54,9 @@ def _as_float(guess: Guess, slot: int) -> Guess:
 
 
 def _tracked(guess: Guess, slot: int) -> Iterator[Guess]:
-    """The guess with a tensor of another one's shape in a slot, and with one without axes."""
+    """The guess with a tensor in a slot: of its own shape, or for one without axes first of the others' shapes."""
     shapes = [guess.shapes[other] for other, choice in enumerate(guess.skeleton) if choice.kind in TRACKED]
-    for shape in dict.fromkeys((*shapes, ())):
+    for shape in dict.fromkeys((*(() if guess.shapes[slot] else shapes), guess.shapes[slot])):
         choice = Choice(kind="idle-tensor", rank=len(shape))
         skeleton = (*guess.skeleton[:slot], choice, *guess.skeleton[slot + 1 :])
         yield replace(guess, skeleton=skeleton, shapes={**guess.shapes, slot: shape})
