@@ -81,10 +81,11 @@ _REPLACED = tuple(
     )
 )
 _BREAK = re.compile(
-    r"(?P<mark>[,.;:()\[\]]|\Z)|\b(?:whose|which|that|with|must|should|shall|is|are|be|being|assumed|containing|holding"
+    r"(?P<mark>[,;:()\[\]]|\.(?!\w)|\Z)|\b(?:whose|which|that|with|must|should|shall|is|are|be|being|assumed|containing|holding"
     r"|has|have|needs?|to|stores?|holds?|contains?|gives?)\b",
     re.I,
 )
+_BRACKETS = re.compile(r"\s*\([^()]*\)")
 _PREPOSITION = re.compile(
     r"\b(?:of|for|at|in|from|by|on|where|when|if|unless|whether|while|into|over|under|per|than|using|used|so|along"
     r"|between|before|after|as|against|within|multiplying|scaling|weighting)\b",
@@ -246,8 +247,19 @@ def _end_of(word: str) -> str:
     return f"{float(word.replace('m', '-').replace('p', '.')):g}"
 
 
-def _clauses(description: str) -> list[tuple[str, bool]]:
-    """The phrases of a description up to their first preposition, and whether each is followed by a mark."""
+def _clauses(description: str) -> Iterator[tuple[int, str, bool]]:
+    """The phrases of a description up to their first preposition, with whether each is followed by a mark.
+
+    They are counted from 0, those in brackets at its begin apart: a type there, as in `loss (torch.Tensor): the reduced
+    (scalar) loss`, is not what the description begins with.
+    """
+    begin = _BRACKETS.match(description)
+    end = 0 if begin is None else begin.end()
+    for part in (description[:end], description[end:]):
+        yield from ((number, *clause) for number, clause in enumerate(_phrases(part)))
+
+
+def _phrases(description: str) -> list[tuple[str, bool]]:
     if _PERHAPS.search(description) is not None:
         from gradcli.inputs.hints.prose.intervals import without_intervals
 
@@ -268,11 +280,11 @@ def _clauses(description: str) -> list[tuple[str, bool]]:
 
 def _said(description: str, *, is_stated: bool) -> str | None:
     """The domain that a description names; None where it names none."""
-    clauses = _clauses(description)
+    clauses = list(_clauses(description))
     for domain, pattern in _DOMAINS.items():
         if domain in _ENTRIES and (not is_stated or _NEGATIVE.search(description) is not None):
             continue
-        for number, (clause, is_whole) in enumerate(clauses):
+        for number, clause, is_whole in clauses:
             match = pattern.search(clause)
             if (
                 match is None
@@ -290,8 +302,9 @@ def _said(description: str, *, is_stated: bool) -> str | None:
 
 def _says_complex(description: str) -> bool:
     """Whether a description says at its begin that an argument is complex; not that it may be."""
-    clauses = [] if PARTS.search(description) is not None else _clauses(description)[:2]
-    return any(_COMPLEX.fullmatch(clause) is not None for clause, _ in clauses)
+    if PARTS.search(description) is not None:
+        return False
+    return any(number < 2 and _COMPLEX.fullmatch(clause) is not None for number, clause, _ in _clauses(description))
 
 
 def _type_of(description: str) -> str | None:
@@ -300,8 +313,8 @@ def _type_of(description: str) -> str | None:
         return None
     if _WITHOUT_AXES.search(description) is not None:
         return "scalar"
-    for clause, _ in _clauses(description)[:2]:
-        match = _NUMBER.fullmatch(re.sub(r"\s*@\w+", "", clause))
+    for number, clause, _ in _clauses(description):
+        match = _NUMBER.fullmatch(re.sub(r"\s*@\w+", "", clause)) if number < 2 else None
         if match is not None:
             return next((kind for kind, each in _GROUPS if match[each] is not None), "float")
     return None

@@ -228,3 +228,49 @@ def test_right_functions_pass_at_what_is_documented(
     assert domains.items() <= {spec.name: spec.domain for spec in case.inputs}.items()
     assert any("documentation says so" in note for note in case.notes)
     assert gradcli.check(wrong, shrink=False, order=1).cases[0].verdict is Verdict.FAILED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Args:\n    w (torch.Tensor):\n        The averaged (scalar) value.\n    x (torch.Tensor):\n        Rows.",
+        "w (np.ndarray, optional): The energy, a scalar.",
+        "w : torch.Tensor, scalar\n    The energy.",
+    ],
+)
+def test_the_type_before_a_description_is_not_its_begin(text: str) -> None:
+    found = documented_values(_NAMES, "", text)
+    assert found.types == {"w": "scalar"}
+    assert documented_values(_NAMES, "", text.replace("scalar", "scaled")).types == {}
+
+
+def with_decay(factor: float) -> type[Function]:
+    class WithDecay(Function):
+        """Adds a decay to an energy.
+
+        Args:
+            energy (gradcli.engine.Tensor):
+                The already summed (scalar) energy of the batch.
+            points (gradcli.engine.Tensor):
+                The points, of shape `[N, D]`.
+        """
+
+        @staticmethod
+        def forward(ctx, energy, points):
+            ctx.save_for_backward(points)
+            return energy + (points**2).sum()
+
+        @staticmethod
+        def backward(ctx, g):
+            (points,) = ctx.saved_tensors
+            return g, factor * g * points
+
+    return WithDecay
+
+
+def test_a_single_number_behind_its_type() -> None:
+    right = gradcli.check(with_decay(2.0), shrink=False, order=1).cases[0]
+    assert right.verdict is Verdict.PASSED
+    assert right.inputs[0].shape == ()
+    wrong = gradcli.check(with_decay(2.5), shrink=False, order=1).cases[0]
+    assert [(finding.kind.value, finding.input) for finding in wrong.findings] == [("wrong-factor", "points")]
