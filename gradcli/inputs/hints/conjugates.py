@@ -7,7 +7,7 @@ be complex. A user's own function called `conj`, such as one for quaternions, do
 import ast
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import CellType, ModuleType
 from typing import Any
 
@@ -24,6 +24,7 @@ _MAKE_REAL = frozenset((
     "irfft", "irfft2", "irfftn", "hfft", "istft", "abs", "angle", "view_as_real", "real", "imag", "shape", "size",
     "dtype", "device", "ndim",
 ))  # fmt: skip
+_PARTS = frozenset(("real", "imag", "angle", "H", "mH"))
 _HOLDERS = frozenset(("ctx", "self", "cls"))
 """Names of what holds numbers under such names as H, the height of an image."""
 _COMPLEX_SOURCE = re.compile(r"fft|stft|\d[jJ]\b|complex|polar\(")
@@ -76,6 +77,34 @@ def surroundings(function: Callable[..., Any] | None) -> dict[str, Any]:
         return {}
     held = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     return {**function.__globals__, **{name: cell.cell_contents for name, cell in held if cell != CellType()}}
+
+
+def complex_among(
+    names: Collection[str], shapes: Mapping[str, Sequence[int | str]], trees: Iterable[ast.Module | None]
+) -> frozenset[str]:
+    """The arguments, of those that documentation calls complex, whose numbers are not kept as pairs of real ones.
+
+    They are pairs where the last axis has two entries, and no complex number is made or conjugated.
+
+    Args:
+        names: the arguments that are called complex.
+        shapes: those that documentation gives.
+        trees: the syntax trees of forward and backward.
+    """
+    pairs = {name for name in names if tuple(shapes.get(name, ()))[-1:] == (2,)}
+    if pairs and any(map(_computes_with_complex, filter(None, trees))):
+        pairs = set()
+    return frozenset(names) - pairs
+
+
+def _computes_with_complex(tree: ast.Module) -> bool:
+    for node in nodes_of(tree):
+        match node:
+            case ast.Constant(value=complex()):
+                return True
+            case ast.Attribute(attr=attr) if attr in _CONJUGATING | _MAKE_COMPLEX | _PARTS:
+                return True
+    return False
 
 
 class _Complex:

@@ -125,7 +125,7 @@ _AXES = re.compile(
     re.I,
 )
 _LAST = re.compile(
-    r"\blast (?:dimension|axis|dim)\s+(?:(?:is|has|of|must|be|a|size|length|equals?|=)\s+)*"
+    r"\b(?:last|final) (?:dimension|axis|dim)\s+(?:(?:is|has|of|must|should|be|a|size|length|equals?|=)\s+)*"
     r"(?P<size>two|three|four|\d+)\b",
     re.I,
 )

@@ -11,7 +11,7 @@ from typing import Any
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors, names_tensors
 from gradcli.inputs.hints.buffers import arrays_written_into, single_entries, written_into
-from gradcli.inputs.hints.conjugates import conjugates_arguments, conjugates_reals, surroundings
+from gradcli.inputs.hints.conjugates import complex_among, conjugates_arguments, conjugates_reals, surroundings
 from gradcli.inputs.hints.documented_order import Order, documented_order
 from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes
 from gradcli.inputs.hints.documented_values import Documented, documented_values
@@ -341,7 +341,8 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     shapes = without_components({name: shapes[said] for name, said in written.items() if said in shapes}, entries)
     shapes, counted = with_counts(info, names, own, shapes)
     one_hot = dict.fromkeys(one_hot_labels(info.forward, names), "one-hot")
-    values = replace(values, domains={**one_hot, **values.domains})
+    complexes = complex_among(values.complexes, {**values.shapes, **shapes}, (tree, tree_of(text)))
+    values = replace(values, domains={**one_hot, **values.domains}, complexes=complexes)
     gradients = _gradients(text, len(names))
     used = ChainMap(*map(surroundings, (info.forward, None if info.inner else info.backward)))
     arrays = arrays_written_into(tree, names)

@@ -209,3 +209,60 @@ def test_a_real_parameter_that_forward_takes_as_real_only(ns: Any, factor: float
     (case,) = gradcli.check(shrunk(ns, factor), order=1, samples=1, shrink=False, only=("gradient",)).cases
     assert seen(case) == {"z": "float64", "margin": "float64"}
     assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), case.error
+
+
+def squared(ns: Any, factor: float) -> Any:
+    class Squared(ns.autograd.Function):
+        """z : Tensor
+        Complex numbers, whose final dimension should be 2.
+        """
+
+        @staticmethod
+        def forward(ctx: Any, z: Any) -> Any:
+            ctx.save_for_backward(z)
+            a, b = z[..., 0], z[..., 1]
+            return ns.stack([a * a - b * b, 2 * a * b], -1)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (z,) = ctx.saved_tensors
+            a, b = z[..., 0], z[..., 1]
+            u, v = g[..., 0], g[..., 1]
+            return ns.stack([2 * (a * u + b * v), 2 * (factor * a * v - b * u)], -1)
+
+    return Squared
+
+
+@pytest.mark.parametrize("factor", [1.0, -1.0])
+@pytest.mark.usefixtures("unexplained")
+def test_complex_numbers_that_are_pairs_of_real_ones(ns: Any, factor: float) -> None:
+    result = checked(squared(ns, factor))
+    assert seen(result) == {"z": "float64"}
+    assert result.inputs[0].shape == (3, 2)
+    assert result.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+
+
+def overlap(ns: Any, conjugate: bool) -> Any:
+    class Overlap(ns.autograd.Function):
+        """psi, phi: complex (N, 2)"""
+
+        @staticmethod
+        def forward(ctx: Any, psi: Any, phi: Any) -> Any:
+            ctx.save_for_backward(psi, phi)
+            return (psi.conj() * phi).sum(-1)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            psi, phi = ctx.saved_tensors
+            g = g[..., None]
+            return (g.conj() if conjugate else g) * phi, g * psi
+
+    return Overlap
+
+
+@pytest.mark.parametrize("conjugate", [True, False])
+@pytest.mark.usefixtures("unexplained")
+def test_two_complex_numbers_are_not_a_pair_where_one_is_conjugated(ns: Any, conjugate: bool) -> None:
+    result = checked(overlap(ns, conjugate))
+    assert seen(result) == {"psi": "complex128", "phi": "complex128"}
+    assert result.verdict is (Verdict.PASSED if conjugate else Verdict.FAILED)
