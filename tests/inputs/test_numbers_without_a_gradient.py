@@ -229,3 +229,62 @@ def test_numbers_in_order_with_those_that_were_given(
     known: list[float | None], expected: list[tuple[float, ...]]
 ) -> None:
     assert in_order(known) == expected
+
+
+def softened(ns: Any, factor: float) -> type:
+    class Softened(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, b: Any) -> Any:
+            r = ns.sqrt(x * x + b**2)
+            ctx.save_for_backward(x / r)
+            return r - b
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return factor * g * ctx.saved_tensors[0], None
+
+    return Softened
+
+
+def biased(ns: Any, _: float) -> type:
+    class Biased(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, b: Any) -> Any:
+            y = ns.tanh(x + b)
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * (1 - ctx.saved_tensors[0] ** 2), None
+
+    return Biased
+
+
+def second(ns: Any, _: float) -> type:
+    class Second(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            ctx.save_for_backward(a)
+            return a * a + b**2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 2 * g * ctx.saved_tensors[0], None
+
+    return Second
+
+
+@pytest.mark.usefixtures("unexplained")
+def test_what_forward_squares_is_no_bias(ns: Any) -> None:
+    right = checked(softened(ns, 1.0))
+    assert right.verdict is Verdict.PASSED
+    assert right.inputs[1].kind == "value"
+    wrong = checked(softened(ns, 1.01))
+    assert {e.input for e in wrong.evidence if e.verdict is Verdict.FAILED} == {"x"}
+
+
+@pytest.mark.parametrize("made", [biased, second])
+def test_a_bias_and_the_second_of_two_operands_lack_their_gradients(ns: Any, made: Any) -> None:
+    case = checked(made(ns, 1.0))
+    assert [(finding.kind.value, finding.input) for finding in case.findings] == [("missing-gradient", "b")]

@@ -107,7 +107,13 @@ _PLAIN = frozenset((
 def is_layers_parameter(name: str) -> bool:
     """Whether an argument of this name is probably a parameter of a layer, which is meant to get a gradient."""
     word = name.lower()
-    return word in PARAMETER_NAMES | VECTOR_NAMES or re.match(r"w(?:\d|_|eight|$)|b(?:\d|_|ias|$)", word) is not None
+    known = word in PARAMETER_NAMES | VECTOR_NAMES or re.match(r"w(?:\d|_|eight|$)", word) is not None
+    return known or named_as_bias(name)
+
+
+def named_as_bias(name: str) -> bool:
+    """Whether an argument is called as the bias of a layer is: `b`, `b1`, `bias`."""
+    return re.match(r"b(?:\d|_|ias|$)", name.lower()) is not None
 
 
 def says_number(name: str) -> bool:

@@ -354,7 +354,7 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     documented = {**dict.fromkeys(scalars, ()), **entries, **values.shapes, **shapes}
     tensors = frozenset(name for name, annotation in annotations.items() if names_tensors(annotation))
     saving = tree if info.setup_context is None else tree_of(source_of(info.setup_context))
-    numbers = numbers_among(saving, names, gradients, {*tensors, *documented, *values.domains, *arrays})
+    numbers = numbers_among(saving, names, gradients, {*tensors, *documented, *values.domains, *arrays}, tree)
     left_out = undifferentiated(called, own, info.documentation, text, numbers=numbers | {*called} - {*needed})
     constants = values.constants.union(name for name, said in written.items() if said in left_out)
     return SourceHints(

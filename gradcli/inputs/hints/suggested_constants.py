@@ -6,29 +6,36 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from gradcli.inputs.hints import argument_names
-from gradcli.inputs.hints.argument_names import excludes_tensors, is_layers_parameter, types_named
+from gradcli.inputs.hints.argument_names import excludes_tensors, is_layers_parameter, named_as_bias, types_named
 from gradcli.sources import nodes_of
 from gradcli.targets import Parameter
 
 _SAVES = "save_for_backward"
+_POWERS = (
+    r"(?<![\w.]){0} (?:\*\*|\* {0}(?!\w))|/ {0}(?![\w(])"
+    r"|(?<![\w.]){0}\.(?:square|pow)\(|\.(?:square|pow)\({0}[,)]"
+)
+"""Powers and quotients as `ast.unparse` writes them: `b ** 2`, `b * b`, `x / b`, `b.square()`."""
 _FIRST, _STEP = 0.3, 0.6
 """Of numbers in ascending order, such as limits: normal numbers lie below, between and above them."""
 
 
 def numbers_among(
-    saving: ast.Module | None, names: Sequence[str], gradients: Sequence[bool | None], tensors: Collection[str]
-) -> frozenset[str]:
+    saving: ast.Module | None, names: Sequence[str], gradients: Sequence[bool | None], tensors: Collection[str],
+    forward: ast.Module | None = None,
+) -> frozenset[str]:  # fmt: skip
     """The arguments that may be numbers: backward returns None for them, and they are not saved as tensors are.
 
     A name such as `weight` is that of a layer's parameter, which may lack its gradient. One such as `b` or `scale` is
-    so too, unless another argument of the same Function may be a number. Where tensors are kept as attributes of ctx,
-    nothing tells what else is kept so.
+    so too, unless another argument of the same Function may be a number, or forward squares `b` or divides by it, which
+    it does with no bias. Where tensors are kept as attributes of ctx, nothing tells what else is kept so.
 
     Args:
         saving: the syntax tree of what saves them, forward or `setup_context`; None without source.
         names: of forward's arguments.
         gradients: whether backward has a gradient for each.
         tensors: what is annotated or documented as a tensor, or used as one.
+        forward: its syntax tree.
     """
     known = None if saving is None else _names_there(saving, names)
     if saving is None or known is None:
@@ -45,7 +52,8 @@ def numbers_among(
         for name, own, gradient in zip(names, known, gradients, strict=True)
         if gradient is False and inside.isdisjoint((name, own)) and name not in tensors
     }
-    others = {name for name in found if not is_layers_parameter(name)}
+    unlike_biases = {name for name in found if _is_no_bias(name, names[0], forward)}
+    others = {name for name in found if not is_layers_parameter(name)} | unlike_biases
     is_sure = not all(means_tensor(name) for name in others)
     return frozenset(others | {name for name in found if is_sure and _may_be_either(name)})
 
@@ -89,6 +97,16 @@ def _is_of_series(first: str, name: str) -> bool:
     if len(first) == len(name) == 1:
         return 0 < ord(name) - ord(first) <= 2
     return first != name and first.rstrip("0123456789") == name.rstrip("0123456789")
+
+
+def _is_no_bias(name: str, first: str, forward: ast.Module | None) -> bool:
+    """Whether an argument called as a bias is none: forward takes a power of it, or divides by it.
+
+    Beside a first argument `a`, the second one is `b` whatever it is.
+    """
+    if forward is None or not named_as_bias(name) or _is_of_series(first, name):
+        return False
+    return re.search(_POWERS.format(re.escape(name)), ast.unparse(forward)) is not None
 
 
 def _may_be_either(name: str) -> bool:
