@@ -8,7 +8,7 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from types import CellType, ModuleType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from gradcli.sources import nodes_of, source_of
@@ -161,7 +161,7 @@ class _Complex:
                 return number in self.saved
             case ast.Call(func=func):
                 name = _last(func)
-                known = name in _MAKE_COMPLEX or _matches(_users(func, self._names), _COMPLEX_SOURCE)
+                known = name in _MAKE_COMPLEX or _matches(own_function(func, self._names), _COMPLEX_SOURCE)
                 return known or (name not in _MAKE_REAL and self._holds_inside(node))
             case ast.Attribute(attr=attr):
                 known = attr in _MAKE_COMPLEX or attr in self.kept
@@ -210,7 +210,7 @@ def _may_have_adjoint(value: object) -> bool:
 
 def _conjugates(func: ast.expr, names: Names) -> bool:
     """Whether a function of such a name is a framework's, or one that calls the framework's."""
-    if (own := _users(func, names)) is not None:
+    if (own := own_function(func, names)) is not None:
         return _matches(own, _CONJUGATING_SOURCE)
     match func:
         case ast.Name(id=name):
@@ -221,7 +221,7 @@ def _conjugates(func: ast.expr, names: Names) -> bool:
     return isinstance(func, ast.Attribute)
 
 
-def _users(func: ast.expr, names: Names) -> object:
+def own_function(func: ast.expr, names: Names) -> FunctionType | None:
     """The function of the user's own that an expression calls; None for those of frameworks and unknown ones."""
     match func:
         case ast.Name(id=name):

@@ -1,12 +1,16 @@
 """The message if no inputs were found: the closest attempt, and how to give inputs."""
 
 import ast
+import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from gradcli.cases import InputSpec
 from gradcli.errors import OverrunError, raised_on_host
+from gradcli.inputs.hints.argument_names import types_named
 from gradcli.inputs.hints.buffers import arrays_written_into
+from gradcli.inputs.hints.conjugates import own_function, surroundings
 from gradcli.inputs.hints.documented_order import documented_order
 from gradcli.inputs.hints.documented_shapes import documented_shapes, names_in, size_of
 from gradcli.inputs.hints.suggested_constants import sure_constants
@@ -18,6 +22,9 @@ from gradcli.targets import Parameter, TargetInfo
 
 _LIST_WANTED = re.compile(r"Expected a value of type '(?:List|Tuple)\[[^']*Tensor[^']*' for argument '(\w+)'")
 """How PyTorch refuses a tensor in the place of a list of them."""
+_CALLABLE = frozenset(("callable", "module", "function", "functiontype"))
+_DEEPEST = 2
+"""Calls of further functions that an argument is followed into."""
 _TENSORS_WANTED = re.compile(r"must be (?:tuple|list) of Tensors, not Tensor")
 
 
@@ -74,8 +81,8 @@ def _how_to_give(info: TargetInfo, parameters: Sequence[Parameter], best: Failur
     called = functions_called(info, names)
     if called:
         return (
-            f"forward calls {' and '.join(called)}, and no flag gives a function: add a static method sample_inputs "
-            "that returns a tuple of forward's arguments, or call "
+            f"forward calls {' and '.join(called)}, and no flag gives a function or a module: add a static method "
+            "sample_inputs that returns a tuple of forward's arguments, or call "
             f"gradcli.check(target, ({_tuple_of(names)})) in Python"
         )
     containers = _containers(info, names, best)
@@ -143,11 +150,31 @@ def _variable(key: str) -> str:
 
 
 def functions_called(info: TargetInfo, names: Sequence[str]) -> list[str]:
-    """Those of forward's arguments that it calls as they are."""
-    nodes = list(ast.walk(tree)) if (tree := tree_of(source_of(info.forward))) is not None else []
-    called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    replaced = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    return [name for name in names if name in called - replaced]
+    """Those of forward's arguments that it calls as they are, itself or in a function that it passes them on to.
+
+    A module is called by its `forward` as well. What is annotated as one of these is called somewhere.
+    """
+    kinds = {each.name: types_named(each.annotation or "") for each in info.parameters}
+    said = {name for name, types in kinds.items() if types and _CALLABLE.issuperset(types)}
+    called = said | _called_in(info.forward, _DEEPEST)
+    return [name for name in names if name in called]
+
+
+def _called_in(function: Callable[..., Any] | None, deepest: int) -> set[str]:
+    """The names in a function that it calls and does not assign to."""
+    nodes = list(ast.walk(tree)) if (tree := tree_of(source_of(function))) is not None else []
+    found: set[str] = set()
+    known = surroundings(function)
+    for call in (node for node in nodes if isinstance(node, ast.Call)):
+        match call.func:
+            case ast.Name(id=name) | ast.Attribute(value=ast.Name(id=name), attr="forward"):
+                found.add(name)
+        if deepest and (helper := own_function(call.func, known)) is not None:
+            inner = _called_in(helper, deepest - 1)
+            passed = dict(zip(inspect.signature(helper).parameters, call.args, strict=False))
+            passed |= {each.arg: each.value for each in call.keywords if each.arg is not None}
+            found |= {each.id for name, each in passed.items() if name in inner and isinstance(each, ast.Name)}
+    return found - {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 def keys_read(info: TargetInfo, names: Sequence[str]) -> dict[str, list[str]]:

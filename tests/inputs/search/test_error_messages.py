@@ -1,6 +1,8 @@
 """What the search learns from errors of forward, and what it says where nothing fits."""
 
+import inspect
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -174,6 +176,52 @@ def test_an_argument_that_names_a_function_is_searched_for():
 
     assert functions_called(plain.info_of(applied), ["x", "act"]) == []
     assert functions_called(plain.info_of(mapped), ["run", "x"]) == ["run"]
+
+
+def summed(rule, low, high):
+    return (high - low) * rule(low + (high - low) * np.linspace(0, 1, 9)).mean()
+
+
+class Rules:
+    @staticmethod
+    def doubled(x, of):
+        return 2 * summed(of, x, high=x + 1)
+
+
+def integrated(f, a, b):
+    return summed(f, a, high=b)
+
+
+def integrated_twice(x, f: np.ndarray, size):
+    return Rules.doubled(x, of=f) * size
+
+
+def layered(x, layer):
+    return x + layer.forward(x)
+
+
+def passed_on(solve: Callable[[float], float], x, scale: "np.ndarray"):
+    return np.vectorize(solve)(x) * scale
+
+
+@pytest.mark.parametrize(
+    ("forward", "called"), [(integrated, "f"), (integrated_twice, "f"), (layered, "layer"), (passed_on, "solve")]
+)
+def test_a_function_that_is_called_elsewhere_or_a_module_is_found(forward, called):
+    assert functions_called(plain.info_of(forward), list(inspect.signature(forward).parameters)) == [called]
+    with pytest.raises(InputsNotFoundError, match=f"forward calls {called}, and no flag gives a function or a module"):
+        infer(plain.info_of(forward), plain.attempt_of(forward))
+
+
+def test_what_a_helper_makes_a_function_of_is_searched_for():
+    def named(x, f):
+        f = {"sin": np.sin}.get(f, np.cos)
+        return f(x)
+
+    def shown(x, f):
+        return named(x, f)
+
+    assert functions_called(plain.info_of(shown), ["x", "f"]) == []
 
 
 def centred(x, normalized_shape):
