@@ -281,12 +281,12 @@ def _with_patch(result: CheckResult, ready: Prepared, target: object, watchdog: 
 
 def _result(case: CheckCase, trail: _Trail) -> CheckResult:
     evidence = merge(trail.evidence)
-    supply = trail.supply
+    supply, empty = trail.supply, case.result(judge(evidence))
     return replace(
-        case.result(judge(evidence)),
+        empty,
         backend=trail.backend,
         samples=trail.samples,
-        inputs_from=None if supply is None else supply.source.value,
+        inputs_from=empty.inputs_from if supply is None else supply.source.value,
         inputs=_inputs(case, supply),
         evidence=evidence,
         notes=(*_declared(case), *_readings(trail), *trail.lints, *telling_notes(evidence)),

@@ -30,6 +30,8 @@ _UNSTEADY = (
     "inputs and outputs; the gradient depends on earlier calls, and is checked as it is after a few of them"
 )
 
+_UNUSED = "sample_inputs is not used where some inputs are given: give all of them, or none"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supply:
@@ -74,7 +76,12 @@ def supply_inputs(backend: Backend, target: object, info: TargetInfo, case: Chec
                 in_order(given, info), differentiated(backend, target, info, case, given), info, case
             )
             return replace(_drawn(specs, (), info, case, case.spec.inputs_from), notes=notes)
-        supply = _inferred(backend, target, info, case, given)
+        try:
+            supply = _inferred(backend, target, info, case, given)
+        except InputsNotFoundError as error:
+            if info.sample_inputs is None:
+                raise
+            raise InputsNotFoundError(f"{error}\n  {_UNUSED}") from error.__cause__
         note = f"inferred in addition to the inputs given: {', '.join(p.name for p in absent)}"
         return replace(supply, source=case.spec.inputs_from, notes=(note, *supply.notes))
     if info.sample_inputs is not None:

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.cases import CheckSpec, InputSpec
+from gradcli.cases import CheckSpec, InputsFrom, InputSpec
 from gradcli.errors import UsageError
 from gradcli.inputs.flags import parse_argument, parse_input
+from gradcli.reporters.narrative import inputs_line
 from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
@@ -77,3 +78,32 @@ def test_a_scale_has_the_shape_of_its_gradient_beside_a_given_input(ns: Any, fac
     assert [evidence.input for evidence in result.evidence if evidence.verdict is Verdict.FAILED] == (
         [] if factor == 1.0 else ["beta"]
     )
+
+
+def scaled_by(ns: Any, factor: float) -> Any:
+    class Scaled(ns.autograd.Function):
+        @staticmethod
+        def sample_inputs() -> Any:
+            return ns.linspace(0.1, 0.9, 6, dtype=ns.float64).requires_grad_(True), lambda x: x * 3
+
+        @staticmethod
+        def forward(ctx: Any, x: Any, function: Any) -> Any:
+            return function(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return factor * 3 * g, None
+
+    return Scaled
+
+
+def test_sample_inputs_count_for_nothing_beside_a_given_input(ns: Any, unexplained: None) -> None:
+    settings = Settings(order=1, shrink=False)
+    given = CheckSpec(target="module:Scaled", inputs=(parse_input("x=3"),), inputs_from=InputsFrom.FLAGS)
+    case = check_object(scaled_by(ns, 1.0), case_of(given, settings))
+    assert case.verdict is Verdict.ERROR
+    assert "sample_inputs is not used where some inputs are given" in str(case.error)
+    assert inputs_line(case) == "inputs by flags: -i x=3"
+    for factor in (1.0, 1.01):
+        case = check_object(scaled_by(ns, factor), case_of(CheckSpec(target="module:Scaled"), settings))
+        assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), case.error
