@@ -27,6 +27,7 @@ _AXIS_NAMES = ("dim", "axis")
 _RISKY_FLAGS = ("inplace",)
 _NEITHER = ("seed",)
 """Names of arguments left at None: another seed runs the same code."""
+_UNNAMED = "other"
 _NUMBERS = (0.7, 2)
 """For an argument whose name suggests no number: one for a formula, and one for a size or a count."""
 
@@ -95,9 +96,18 @@ def other_modes(slots: Sequence[Slot], hints: SourceHints, guess: Guess) -> Iter
             yield from (with_value(guess, index, each) for each in (*others, *words) if each != choice.value)
         if choice == OMITTED and type(default) in (str, int, float):
             kinds = (str,) if isinstance(default, str) else (int, float)
-            others = [value for value in _compared(slot, hints) if type(value) in kinds and value != default]
+            compared = [value for value in _compared(slot, hints) if type(value) in kinds]
+            others = [value for value in (*compared, *_unnamed_word(compared, default)) if value != default]
             alike = [float(value) if isinstance(default, float) else value for value in others]
             yield from (with_value(guess, index, value) for value in alike)
+
+
+def _unnamed_word(compared: Sequence[Any], value: object) -> tuple[str, ...]:
+    """A word that nothing names, for one that is compared with the given word alone: it takes the other branch.
+
+    Where two words are named, forward and backward may each test for another one of them.
+    """
+    return (_UNNAMED,) if isinstance(value, str) and set(compared) == {value} else ()
 
 
 def _other_flags(slots: Sequence[Slot], guess: Guess) -> Iterator[Guess]:

@@ -159,7 +159,44 @@ def turned(ns: Any, is_right: bool) -> Any:
     return Turned
 
 
-@in_turn("made", [poisson_loss, scaled, loud, averaged, powered, applied, turned])
+def smoothed(ns: Any, is_right: bool) -> Any:
+    """Only the default is named; every other word takes the other branch."""
+
+    class Smoothed(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, by: str = "root") -> Any:
+            ctx.save_for_backward(x)
+            ctx.by = by
+            return (1 + x * x).sqrt() if by == "root" else x.cosh().log()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            if ctx.by == "root":
+                return g * x / (1 + x * x).sqrt(), None
+            return g * (x.tanh() if is_right else 1 - x.tanh() ** 2), None
+
+    return Smoothed
+
+
+def either(ns: Any, is_right: bool) -> Any:
+    """Forward tests for one word and backward for the other: a third one is not meant."""
+
+    class Either(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, over: str = "all") -> Any:
+            ctx.over, ctx.ones = over, ns.ones_like(x)
+            return x.sum() if over == "all" else x.mean()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            factor = 1 if is_right else 1.01
+            return g * factor * ctx.ones / (ctx.ones.numel() if ctx.over == "each" else 1), None
+
+    return Either
+
+
+@in_turn("made", [poisson_loss, scaled, loud, averaged, powered, applied, turned, smoothed, either])
 @pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
 @pytest.mark.usefixtures("unexplained")
 def test_the_words_that_forward_compares_are_tried(ns: Any, made: Any, is_right: bool) -> None:
