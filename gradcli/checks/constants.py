@@ -25,6 +25,7 @@ from gradcli.checks.other_points.numbers import (
 )
 from gradcli.checks.other_points.other_shapes import at_other_shapes
 from gradcli.checks.other_points.output_lengths import is_output_length, longer_output
+from gradcli.checks.other_points.settings import settings_of
 from gradcli.checks.other_points.sizes_of_numbers import LongerAxis, axes_for
 from gradcli.checks.other_points.tuples import are_numbers
 from gradcli.checks.variants import variant
@@ -56,7 +57,8 @@ class ConstantsCheck(Check):
         for position, argument in enumerate(given):
             if costly and sets_accuracy(argument.name):
                 continue  # what sets an accuracy is always excused: not worth trying where each call is slow
-            for evidence in self._at_other_values(situation, position, given, taken):
+            values = self._at_other_values(situation, position, given, taken)
+            for evidence in itertools.chain(values, self._at_other_settings(situation, position, given)):
                 is_wrong = is_wrong or evidence.verdict is Verdict.FAILED
                 yield evidence
             if not costly and not is_wrong:
@@ -78,7 +80,7 @@ class ConstantsCheck(Check):
             if other is None or (may_lay_out(argument) and _shapes(other) != _shapes(subject)):
                 continue
             is_accepted = True
-            evidence = list(self._tried(situation, other, argument, _label(changes, given)))
+            evidence = list(self._tried(situation, other, argument, _label(changes, given), new=changes[position]))
             refuses = all(e.verdict is Verdict.PASSED and e.reference is None for e in evidence)
             is_excused = any(e.reference == self.passed().reference for e in evidence)
             if _goes_with_others(argument) and not is_excused and (_has_further_values(argument) or not refuses):
@@ -96,6 +98,19 @@ class ConstantsCheck(Check):
         if not is_accepted and not situation.sizes_given:
             yield from self._at_other_shapes(situation, position, given)
 
+    def _at_other_settings(self, situation: Situation, position: int, given: Sequence[Argument]) -> Iterator[Evidence]:
+        """The evidence where one of the settings that an argument holds changes."""
+        subject = situation.subject
+        for setting in settings_of(given[position]):
+            for value, changed in setting.others(given):
+                other = _accepted(subject, [*given[:position], changed, *given[position + 1 :]])
+                if other is None or (may_lay_out(setting.entry) and _shapes(other) != _shapes(subject)):
+                    continue
+                label = _label({position: changed.value}, given)
+                yield from self._tried(situation, other, setting.entry, label, new=value)
+                if not setting.tries_all:
+                    break
+
     def _at_other_shapes(self, situation: Situation, position: int, given: Sequence[Argument]) -> Iterator[Evidence]:
         """The evidence at another value of a number that forward refuses at these inputs, at inputs of other shapes.
 
@@ -108,7 +123,7 @@ class ConstantsCheck(Check):
             other = _accepted(situation.subject, arguments)
             if other is not None and other.active == situation.subject.active:
                 label = f"{_label({position: arguments[position].value}, given)} and {shapes_of(arguments)}"
-                yield from self._tried(situation, other, argument, label, lengths=False)
+                yield from self._tried(situation, other, argument, label)
                 return
 
     def _at_equal_lengths(
@@ -134,24 +149,20 @@ class ConstantsCheck(Check):
         other = _accepted(subject, [*given[:position], replace(argument, value=value), *given[position + 1 :]])
         if other is not None and is_output_length(argument, value, subject.first_call.outputs, other):
             label = _label({position: value}, given)
-            yield from self._tried(situation, other, argument, label, lengths=False)
+            yield from self._tried(situation, other, argument, label)
 
     def _tried(
-        self, situation: Situation, other: Subject, argument: Argument, label: str, *, lengths: bool = True
+        self, situation: Situation, other: Subject, argument: Argument, label: str, *, new: object = None
     ) -> Iterator[Evidence]:
         """The evidence at another value of the argument; a note instead if a wrong gradient is excused there.
 
-        Without `lengths`, a wrong gradient is not excused because an axis would have to be longer too.
+        It is not excused because an axis would have to be longer too, unless that value is given as `new`.
         """
         refusals = chooses_an_axis(argument) or _has_further_values(argument)
         found = list(variant(self, situation, other, label, None, refusals=refusals))
         wrong = [e for e in found if e.verdict is Verdict.FAILED]
         excuse = _excuse(situation.subject, other, argument) if wrong else None
-        longer = (
-            self._axis_for(situation, other, argument)
-            if wrong and excuse is None and lengths and not refusals
-            else None
-        )
+        longer = self._axis_for(situation, other, argument, new) if wrong and excuse is None and not refusals else None
         if longer is not None:
             axis = longer.named(other.arguments)
             excuse = f"it is right if the length of {axis} changes by {longer.more:+d} as well"
@@ -182,14 +193,13 @@ class ConstantsCheck(Check):
             if verified == _VERIFIED or any(e.reference is not None for e in found):
                 return
 
-    def _axis_for(self, situation: Situation, other: Subject, argument: Argument) -> LongerAxis | None:
+    def _axis_for(self, situation: Situation, other: Subject, argument: Argument, value: object) -> LongerAxis | None:
         """The axis with which the gradient is right where it changes with the number, which forward need not ask for.
 
         A band of 3 diagonals is stored in 3 columns, and forward may run with another number of either. Numbers that
         choose an axis or place windows are no lengths: a mistake that confuses two axes is right where both are equal.
         Where several numbers changed, the axis may be as long as their sum.
         """
-        value = next(a.value for a in other.arguments if a.name == argument.name)
         given = with_defaults(situation.subject.arguments, situation.subject.info)
         pairs = [(b.value, a.value) for a, b in zip(given, other.arguments, strict=False) if type(a.value) is int]
         total = argument.value + sum(new - old for new, old in pairs) if type(argument.value) is int else value

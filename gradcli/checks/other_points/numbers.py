@@ -4,6 +4,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ _CLOSE = 5e-3
 def is_formula_constant(argument: Argument) -> bool:
     """Whether an argument is a number that may enter a formula."""
     value, name = argument.value, argument.name.lower()
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = isinstance(value, int | float) and not isinstance(value, bool | Enum)
     if argument.is_tensor or not number or (name in _SEEDS and not argument.fixed):
         return False
     counted = name.rpartition("_")[2] in _COUNTED and name != "world_size"

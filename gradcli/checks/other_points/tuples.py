@@ -5,7 +5,7 @@ from typing import Any
 
 from gradcli.cases import Argument
 
-_MOST = 4
+MOST_NUMBERS = 4
 """Longer tuples are data, such as the labels of a sequence, rather than a number for each axis."""
 _AXES = frozenset(("dim", "dims", "axis", "axes"))
 _SIZES = frozenset((
@@ -20,7 +20,7 @@ _SMALLER, _LARGER = 0.75, 1.5625
 def are_numbers(argument: Argument) -> bool:
     """Whether an argument is a tuple of a few numbers that may enter a formula or place windows."""
     value = argument.value
-    if argument.is_tensor or not isinstance(value, tuple) or not 1 <= len(value) <= _MOST:
+    if argument.is_tensor or not isinstance(value, tuple) or not 1 <= len(value) <= MOST_NUMBERS:
         return False
     is_size = argument.name.lower().rpartition("_")[2] in _SIZES
     return (all(type(each) is int for each in value) and not is_size) or all(type(each) is float for each in value)

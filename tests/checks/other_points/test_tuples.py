@@ -1,8 +1,13 @@
-"""Tuples of numbers at other values, with entries that differ."""
+"""Tuples of numbers at other values, with entries that differ, and settings that one argument holds together."""
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import NamedTuple
 
 import pytest
 
 from gradcli.cases import Argument
+from gradcli.checks.other_points.settings import settings_of
 from gradcli.checks.other_points.tuples import are_numbers, tuples_to_try
 from gradcli.verdict import Verdict
 from tests.checks.frameworks import constant, decided, tensor
@@ -147,3 +152,128 @@ def test_the_first_other_value(name, value, first):
 )
 def test_other_tuples_stay(name, value):
     assert not are_numbers(Argument(name=name, value=value, is_tensor=False))
+
+
+ROWS = tensor("x", [[0.6, -1.2, 0.9], [0.4, 1.1, -0.8]])
+
+
+class Border(Enum):
+    """What stands beyond the end of a row."""
+
+    NOTHING = "nothing"
+    LAST = "last"
+    FIRST = "first"
+
+
+class Rank(IntEnum):
+    """Members that are whole numbers too."""
+
+    LOW = 1
+    HIGH = 5
+
+
+class Pair(NamedTuple):
+    """A slope and a flag."""
+
+    slope: float
+    cubed: bool
+
+
+@dataclass(frozen=True)
+class Held:
+    """The same in a dataclass."""
+
+    slope: float = 0.5
+    cubed: bool = False
+
+
+def stepped(ns, mistake):
+    class Stepped(ns.autograd.Function):
+        """The difference to the next entry."""
+
+        @staticmethod
+        def forward(ctx, x, border=Border.NOTHING):
+            ctx.border = border
+            ends = {Border.NOTHING: 0 * x[:, :1], Border.LAST: x[:, -1:], Border.FIRST: x[:, :1]}
+            return ns.cat([x[:, 1:], ends[border]], 1) - x
+
+        @staticmethod
+        def backward(ctx, g):
+            moved = ns.cat([0 * g[:, :1], g[:, :-1]], 1)
+            kept = ns.ones(3, dtype=g.dtype)
+            if ctx.border is Border.LAST:
+                kept[2] = 0
+            if ctx.border is Border.FIRST and not mistake:
+                moved[:, 0] += g[:, 2]
+            return moved - g * kept, None
+
+    return Stepped
+
+
+def bent(ns, mistake, default, read):
+    class Bent(ns.autograd.Function):
+        """A slope times x or its cube."""
+
+        @staticmethod
+        def forward(ctx, x, how=default):
+            slope, cubed = read(how)
+            ctx.save_for_backward(x)
+            ctx.slope, ctx.cubed = slope, cubed
+            return slope * (x**3 if cubed else x)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            slope = 0.5 if mistake == "slope" else ctx.slope
+            return slope * g * ((2 if mistake == "flag" else 3) * x * x if ctx.cubed else 1), None
+
+    return Bent
+
+
+HOLDERS = [
+    ({"slope": 0.5, "cubed": False}, lambda how: (how["slope"], how["cubed"])),
+    ((0.5, False), tuple),
+    (Pair(0.5, False), tuple),
+    (Held(), lambda how: (how.slope, how.cubed)),
+]
+
+
+@pytest.mark.parametrize("mistake", [None, "member"])
+def test_each_member_of_an_enumeration_is_tried(backend, ns, mistake):
+    verdict, evidence = decided(backend, stepped(ns, mistake), ROWS, order=1)
+    wrong = {e.check for e in evidence if e.verdict is Verdict.FAILED}
+    assert (verdict, wrong) == ((Verdict.FAILED, {"constants"}) if mistake else (Verdict.PASSED, set()))
+
+
+@pytest.mark.parametrize("mistake", [None, "slope", "flag"])
+@pytest.mark.parametrize(("default", "read"), HOLDERS, ids=["dict", "tuple", "named", "dataclass"])
+def test_each_entry_of_an_argument_is_varied(backend, ns, default, read, mistake):
+    verdict, evidence = decided(backend, bent(ns, mistake, default, read), ROWS, order=1)
+    wrong = {e.check for e in evidence if e.verdict is Verdict.FAILED}
+    assert (verdict, wrong) == ((Verdict.FAILED, {"constants"}) if mistake else (Verdict.PASSED, set()))
+
+
+@pytest.mark.parametrize(
+    ("value", "first"),
+    [
+        ({"low": 0, "high": 1}, [{"low": 3, "high": 4}, {"low": 0, "high": 2}]),
+        ({"eps": 1e-6, "word": "a"}, [{"eps": 7.5e-7, "word": "a"}]),
+        ({"inside": {"inplace": False, "scale": 0.5}}, [{"inside": {"inplace": False, "scale": 0.375}}]),
+        (Rank.LOW, [Rank.HIGH]),
+        ((1, 2.0), [(2, 3.0), (1, 1.5)]),
+        ((True, False), [(False, False), (True, True)]),
+        ((2, 3), []),
+        ([0.5, 0.25, 0.125], []),
+        ("word", []),
+        (2.0, []),
+        (None, []),
+    ],
+)
+def test_the_first_other_settings(value, first):
+    argument = Argument(name="how", value=value, is_tensor=False)
+    others = [[other.value for _, other in setting.others([argument])] for setting in settings_of(argument)]
+    assert [found[0] for found in others if found] == first
+
+
+def test_settings_that_were_given_stay():
+    assert not settings_of(Argument(name="how", value={"cubed": True}, is_tensor=False, fixed=True))
