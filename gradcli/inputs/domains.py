@@ -55,6 +55,12 @@ DOMAINS: Mapping[str, Domain] = {
             parameters=("lo", "hi"),
         ),
         Domain(name="distinct", sentence="Numbers far from each other, in random order."),
+        Domain(
+            name="ascending",
+            sentence="Numbers in ascending order along the last axis, far from each other, between lo and hi if given.",
+            parameters=("lo", "hi"),
+        ),
+        Domain(name="descending", sentence="The same in descending order.", parameters=("lo", "hi")),
         Domain(name="spd", sentence="Symmetric positive definite matrices, well conditioned."),
         Domain(name="triangular", sentence="Lower triangular matrices, diagonal from 1 to 2."),
         Domain(

@@ -64,6 +64,20 @@ def _distinct(generator: np.random.Generator, shape: Shape, _: Parameters) -> ND
     return np.round((ranks + jitter) * spacing, DECIMALS).reshape(shape)
 
 
+def _ascending(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
+    # Of n equal parts of the interval each has an entry in its middle half, so that neighbours are half a part apart.
+    count = shape[-1] if shape else 1
+    reach = max(2.0, 0.005 * count)
+    low, high = _number(parameters, "lo", -reach), _number(parameters, "hi", reach)
+    parts = np.arange(count) + 0.5 if shape else np.float64(0.5)
+    drawn = (parts + generator.uniform(-0.25, 0.25, shape)) / max(count, 1)
+    return np.asarray(np.round(low + (high - low) * drawn, _decimals(high - low) + len(str(count))))
+
+
+def _descending(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
+    return _ascending(generator, shape, parameters)[..., ::-1] if shape else _ascending(generator, shape, parameters)
+
+
 def _square(shape: Shape, domain: str) -> int:
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise UsageError(f"domain {domain} needs a square matrix, such as 3x3 or 2x3x3; got shape {list(shape)}")
@@ -209,6 +223,17 @@ def _integer(parameters: Parameters, key: str, default: int) -> int:
     return value
 
 
+def in_order(value: NDArray[Any], domain: str | None) -> NDArray[Any]:
+    """The entries in the order of a domain, as `parse_domain` takes it, along the last axis; as they are for others."""
+    name = (domain or "").partition("(")[0]
+    if name not in ORDERS or not value.ndim:
+        return value
+    ordered = np.sort(value, -1)
+    return np.ascontiguousarray(ordered if name == "ascending" else ordered[..., ::-1])
+
+
+ORDERS = ("ascending", "descending")
+"""The domains of numbers in order."""
 DRAWING: Mapping[str, Callable[[np.random.Generator, Shape, Parameters], NDArray[Any]]] = {
     "normal": _normal,
     "uniform": _uniform,
@@ -216,6 +241,8 @@ DRAWING: Mapping[str, Callable[[np.random.Generator, Shape, Parameters], NDArray
     "unit": _unit,
     "open-interval": _open_interval,
     "distinct": _distinct,
+    "ascending": _ascending,
+    "descending": _descending,
     "spd": _spd,
     "triangular": _triangular,
     "diagonally-dominant": _diagonally_dominant,

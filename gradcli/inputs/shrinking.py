@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gradcli.cases import Argument
 from gradcli.inputs.domains import interval_of, parse_domain
+from gradcli.inputs.drawing import ORDERS
 
 Arguments = tuple[Argument, ...]
 _Axes = Sequence[tuple[int, int]]
@@ -232,12 +233,18 @@ def _belongs(array: NDArray[Any], domain: str | None) -> bool:
         (array.real > low).all()
         and (array.real < high).all()
         and (name != "distinct" or np.unique(array).size == array.size)
+        and (name not in ORDERS or _is_ordered(array, str(name)))
         and (name != "pointers" or bool((np.diff(array) >= 0).all()))
         and (name != "simplex" or _are_probabilities(array))
         and (name != "binary" or np.isin(array, (0, 1)).all())
         and (name != "signs" or np.isin(array, (-1, 1)).all())
         and (name != "one-hot" or ((array.sum(-1) == 1).all() and np.isin(array, (0, 1)).all()))
     )
+
+
+def _is_ordered(array: NDArray[Any], name: str) -> bool:
+    steps = np.diff(array, axis=-1) if array.ndim else array
+    return array.ndim == 0 or bool((steps > 0 if name == "ascending" else steps < 0).all())
 
 
 def _are_probabilities(array: NDArray[Any]) -> bool:

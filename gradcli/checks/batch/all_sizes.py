@@ -18,6 +18,7 @@ from gradcli.checks.batch.resizing import Arguments, Resized, call_at, is_held, 
 from gradcli.checks.other_points.points import bounds_of, is_drawn
 from gradcli.checks.seeding import all_finite
 from gradcli.errors import UserCodeError
+from gradcli.inputs.drawing import in_order
 from gradcli.inputs.hints.fixed_sizes import with_composed
 
 _LONGER = (1, 2)
@@ -115,7 +116,9 @@ def _beyond_blocks(situation: Situation, tensors: list[Argument], fixed: frozens
 
 
 def _resized(subject: Subject, sizes: Mapping[int, int]) -> Arguments:
-    return tuple(replace(a, value=_with(a.value, sizes)) if a.is_tensor else a for a in subject.arguments)
+    return tuple(
+        replace(a, value=in_order(_with(a.value, sizes), a.domain)) if a.is_tensor else a for a in subject.arguments
+    )
 
 
 def _with(value: NDArray[Any], sizes: Mapping[int, int]) -> NDArray[Any]:

@@ -14,6 +14,7 @@ from gradcli.backends.base import Subject
 from gradcli.cases import Argument
 from gradcli.frozen import dataclass
 from gradcli.inputs.domains import interval_of, parse_domain
+from gradcli.inputs.drawing import ORDERS, in_order
 from gradcli.numerics.maps.vector_map import VectorMap
 
 Arguments = tuple[Argument, ...]
@@ -91,11 +92,12 @@ _SENTENCES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """Where the entries of an input may lie: in an open interval, and whether two of them may be equal."""
+    """Where the entries of an input may lie: in an open interval, all `distinct`, or `ordered` as they are."""
 
     low: float
     high: float
     distinct: bool
+    ordered: bool = False
 
     def holds(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of the values lie inside, by their real parts."""
@@ -192,12 +194,29 @@ def bounds_of_map(
         active: the positions of the inputs that are differentiated.
     """
     limited = {n: b for n, i in enumerate(active) if (b := _interval(arguments[i])) != (-math.inf, math.inf)}
-    if not limited:
+    ordered = {n: arguments[i] for n, i in enumerate(active) if _order_of(arguments[i]) is not None}
+    if not limited and not ordered:
         return None
     low, high = np.full(map_.domain.size, -math.inf), np.full(map_.domain.size, math.inf)
     for block, ends in limited.items():
         low[map_.domain.slices[block]], high[map_.domain.slices[block]] = ends
+    for block, argument in ordered.items():
+        below, above = _halfway(argument.value, *_interval(argument))
+        low[map_.domain.slices[block]], high[map_.domain.slices[block]] = below.ravel(), above.ravel()
     return low, high
+
+
+def _halfway(value: NDArray[Any], low: float, high: float) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The ends of an interval around each entry of numbers in order, halfway to those beside it along the last axis."""
+    if not value.ndim:
+        return np.full(1, low), np.full(1, high)
+    turned = value[..., 1:] < value[..., :-1]
+    middle = (value[..., 1:] + value[..., :-1]) / 2
+    edge = np.full((*value.shape[:-1], 1), np.nan)
+    before, behind = np.concatenate([edge, middle], -1), np.concatenate([middle, edge], -1)
+    down = bool(turned.all()) and turned.size > 0
+    below, above = (behind, before) if down else (before, behind)
+    return np.where(np.isnan(below), low, below), np.where(np.isnan(above), high, above)
 
 
 def any_given(subject: Subject) -> bool:
@@ -217,6 +236,12 @@ def _interval(argument: Argument) -> tuple[float, float]:
     return interval_of(argument.domain)
 
 
+def _order_of(argument: Argument) -> str | None:
+    """The domain of an input whose entries stay in order; None for any other."""
+    name = (argument.domain or "").partition("(")[0]
+    return name if name in ORDERS and argument.value.dtype.kind == "f" else None
+
+
 def is_drawn(argument: Argument) -> bool:
     """Whether the values come from a random draw, not from the user."""
     return argument.domain is not None and parse_domain(argument.domain)[0].random
@@ -229,9 +254,9 @@ def bounds_of(argument: Argument) -> Bounds | None:
     triangular or orthogonal matrix, a mask, or probabilities.
     """
     name = None if argument.domain is None else parse_domain(argument.domain)[0].name
-    if name in _DRAWN_FREELY:
+    if name in _DRAWN_FREELY or name in ORDERS:
         low, high = interval_of(str(argument.domain))
-        return Bounds(low=low, high=high, distinct=name == "distinct")
+        return Bounds(low=low, high=high, distinct=name == "distinct", ordered=name in ORDERS)
     if name in _KEPT_AS_DRAWN or _has_structure(argument.value):
         return None
     return Bounds(low=-math.inf, high=math.inf, distinct=False)
@@ -269,6 +294,7 @@ def _changed(
         found = moved(entries, bounds)
         kept = np.where(bounds.holds(found) & np.isfinite(found), found, entries)
         value = kept.reshape(arguments[position].value.shape).astype(entries.dtype)
+        value = in_order(value, arguments[position].domain)
         changed[position] = replace(arguments[position], value=value)
     return tuple(changed)
 
@@ -285,17 +311,17 @@ def _moved(
 
     `part` is the number of this call and how many there are.
     """
-    if change in _ORDERS:
+    if change in _ORDERS and not bounds.ordered:
         ordered = np.sort(entries) if entries.dtype.kind == "f" else entries
         return np.asarray(ordered if change is Change.ASCENDING else ordered[::-1])
     size = entries.size
     if change is Change.SCALED:
         signed = min(values) < 0 and bounds.low < 0 < bounds.high
         return np.asarray(entries * _spreading(entries, max(values), generator, part, signed=signed))
-    if change is Change.SMALL:
+    if change is Change.SMALL and not bounds.ordered:
         return _close_to_the_ends(entries, bounds, np.sign(values), generator)
     fitting = [v for v in values if bounds.low < v < bounds.high]
-    if bounds.distinct or not fitting:
+    if bounds.distinct or bounds.ordered or not fitting:
         return entries
     order = generator.permutation(size)
     if change is Change.BETWEEN:

@@ -13,6 +13,7 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.hints.documented_constants import constants_named, says_constant, says_fixed
 from gradcli.inputs.hints.documented_shapes import Axis, texts_of
 from gradcli.inputs.hints.prose.descriptions import BITS, PARTS, SIGNS, descriptions, kinds_named, positives_named
+from gradcli.inputs.hints.prose.orders import in_order, order_said, orders_named
 from gradcli.inputs.hints.prose.sentences import QUOTES
 
 _Said = TypeVar("_Said")
@@ -194,6 +195,7 @@ def documented_values(
     types: dict[str, str] = {}
     lasts: dict[str, tuple[Axis, ...]] = {}
     words: dict[str, tuple[str, ...]] = {}
+    orders: dict[str, str] = {}
     texts = texts_of(source, documentation)
     constants: set[str] = {name for text in texts for name in constants_named(names, text)}
     fixed, complexes = set[str](), set[str]()
@@ -213,16 +215,14 @@ def documented_values(
                 types.setdefault(name, kind)
             if said is not None and (has_axes or said not in ("boolean", "indices", "binary")):
                 domains.setdefault(name, said)
+            order = order_said(_NEGATION.sub(" ", description)) if len((shapes or {}).get(name, ())) <= 1 else None
+            if order is not None and said not in ("boolean", "indices", "binary"):
+                orders.setdefault(name, order)
             if len(quoted := _QUOTED.findall(description)) > 1:
                 words.setdefault(name, tuple(quoted))
             if (last := _LAST.search(description)) is not None:
                 lasts.setdefault(name, ("...", _SIZES.get(last["size"].lower()) or int(last["size"])))
-    for text in texts:
-        for name, domain in _intervals(names, text, source, only):
-            domains[name] = domain if domains.get(name) in (None, "positive") else domains[name]
-        positive = ((name, "positive") for name in positives_named(names, text))
-        for name, domain in (*_in_prose(names, text, only), *positive):
-            domains.setdefault(name, domain)
+    domains = in_order(names, *_with_prose(names, texts, source, only, domains, orders), source)
     sets = {"constants": constants, "fixed": fixed, "complexes": complexes}
     return Documented(
         domains=domains,
@@ -231,6 +231,23 @@ def documented_values(
         words=words,
         **{name: frozenset(each) for name, each in sets.items()},
     )
+
+
+def _with_prose(
+    names: Sequence[str], texts: Sequence[str], source: str, only: str | None, domains: Mapping[str, str],
+    orders: Mapping[str, str],
+) -> tuple[dict[str, str], dict[str, str]]:  # fmt: skip
+    """The domains and orders of arguments with those that texts give other than in descriptions."""
+    found, ordered = dict(domains), dict(orders)
+    for text in texts:
+        for name, domain in _intervals(names, text, source, only):
+            found[name] = domain if found.get(name) in (None, "positive") else found[name]
+        positive = ((name, "positive") for name in positives_named(names, text))
+        for name, domain in (*_in_prose(names, text, only), *positive):
+            found.setdefault(name, domain)
+        for name, order in orders_named(names, text):
+            ordered.setdefault(name, order)
+    return found, ordered
 
 
 def _intervals(names: Sequence[str], text: str, code: str, only: str | None) -> Sequence[tuple[str, str]]:

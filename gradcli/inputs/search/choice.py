@@ -335,7 +335,9 @@ def notes_on(
         if domain != "normal" and not is_state(slots[index].name):
             bounds = "".join(f", {key}={value:g}" for key, value in parameters)
             because = "forward rejected normally distributed numbers"
-            if values is not None and meant_for(slots[index].name, values) == (domain, parameters):
+            if domain in ("ascending", "descending"):
+                because = "its documentation says so, or forward searches it for a place"
+            elif values is not None and meant_for(slots[index].name, values) == (domain, parameters):
                 because = "its documentation says so"
             elif domain in ("spd", "triangular", "diagonally-dominant"):
                 because = (

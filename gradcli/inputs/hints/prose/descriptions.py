@@ -34,11 +34,14 @@ _NOUN = (
     r"(?:tensors?|arrays?|vectors?|matri(?:x|ces)|masks?|labels?|targets?|index|indices|numbers?|weights?|signals?"
     r"|inputs?|parameters?|factors?|coefficients?|bas[ei]s|projections?)"
 )
+_ORDER = (
+    r"(?:(?:sorted|(?:in\s+)?(?:(?:strictly|monotonically)\s+)?(?:(?:non-?)?(?:in|de)creasing|ascending|descending))\b)"
+)
 _MODIFIERS = r"(?:(?:an?|the|real|square|dense|float|learnable|trainable|given|random|strictly)\s+)*"
 _OF_KIND = (
     rf"(?:(?<=[)\]]),?\s+(?={_MODIFIERS}"
     r"(?:symmetric|SPD|PSD|covariance|lower[- ]triangular|orthogonal|orthonormal|one[- ]?hot|probabilities|indices"
-    rf"|{_KIND})\b)"
+    rf"|{_ORDER}|{_KIND})\b)"
     rf"|(?<=[\s`])(?={_MODIFIERS}(?:{_KIND}|indices)(?:\s+{_NOUN})?\s*(?:$|[.,;:()\[\]\n]|and\b|(?<=noise)\s+in\s*[(\[])))"
 )
 """What follows an argument where its kind is described, with its shape as in `A (n, n) symmetric` or without."""
