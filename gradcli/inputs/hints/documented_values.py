@@ -48,7 +48,7 @@ _DOMAINS: Mapping[str, re.Pattern[str]] = {
         (
             "binary",
             r"\bbinary(?=\s*$|\s+(?:\w+\s+)?(?:label|target|mask|value|tensor|vector|matri|array|entries|indicator)\w*)"
-            r"|@bits|\bzeros (?:and|or) ones\b",
+            r"|\bindicators?(?=\s*$|\s+(?:variable|tensor|vector|matri|array)\w*)|@bits|\bzeros (?:and|or) ones\b",
         ),
         ("boolean", r"\bbool(?:ean)?s?\b|\bbooltensor\b"),
         (

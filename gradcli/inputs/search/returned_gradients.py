@@ -1,4 +1,4 @@
-"""Arguments that seem to need no gradient, and for which backward returns one all the same: it has to be checked."""
+"""Arguments that get a gradient after all, or get none, as what backward returns for them shows."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -6,6 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from gradcli.inputs.hints.documented_values import LABELS
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.candidates import TRACKED, Choice
 from gradcli.inputs.search.domains import with_ordered_limits
@@ -26,6 +27,9 @@ def with_returned_gradients(
     What is called `lengths` or `mask` is taken for whole numbers or flags. It is neither if forward takes real numbers
     and backward has a gradient for them: the lengths of bones, or a soft mask.
 
+    What documentation calls labels of 0 and 1 and the like gets no gradient where backward returns none, or zeros, as
+    rules of JAX do.
+
     Args:
         trials: runs forward.
         hints: what the source says.
@@ -38,18 +42,24 @@ def with_returned_gradients(
             returned = [each for each, trial in candidates if _has_gradient(each, slot, trial)]
             whole = [each for each, trial in candidates if each in returned and _fits(trial)]
             guess = (*whole, *returned, guess)[0]
-            real = _as_float(guess, slot)
+            real = _as(guess, slot, "float")
             if guess.skeleton[slot].kind == "idle-tensor" and trials.judge(real) is None:
                 guess = with_ordered_limits(trials, hints, real)
         elif choice.kind in ("index", "mask"):
-            real = _as_float(guess, slot)
+            real = _as(guess, slot, "float")
             if trials.judge(real) is None and _depends(real, slot, attempted(real)):
                 guess = real
+        elif choice.kind == "float" and hints.values.domains.get(trials.slots[slot].name) in LABELS:
+            trial, label = attempted(guess), _as(guess, slot, "label")
+            others = [each for each in range(len(guess.skeleton)) if each != slot]
+            is_left_out = trial.gradients is not None and not _depends(guess, slot, trial)
+            if is_left_out and any(_depends(guess, each, trial) for each in others) and trials.judge(label) is None:
+                guess = label
     return guess
 
 
-def _as_float(guess: Guess, slot: int) -> Guess:
-    choice = replace(guess.skeleton[slot], kind="float")
+def _as(guess: Guess, slot: int, kind: str) -> Guess:
+    choice = replace(guess.skeleton[slot], kind=kind)
     return replace(guess, skeleton=(*guess.skeleton[:slot], choice, *guess.skeleton[slot + 1 :]))
 
 
@@ -80,7 +90,7 @@ def _gradient(guess: Guess, slot: int, trial: Trial) -> NDArray[Any] | None:
     """What backward returned for a slot; None for nothing, or where the gradients are not one for each tensor."""
     tracked = [each for each, choice in enumerate(guess.skeleton) if choice.kind in TRACKED]
     found = trial.gradients or ()
-    return found[tracked.index(slot)] if len(tracked) == len(found) else None
+    return found[tracked.index(slot)] if slot in tracked and len(tracked) == len(found) else None
 
 
 def _fits(trial: Trial) -> bool:

@@ -67,13 +67,17 @@ SIGNS = (
     rf"|(?<![\w.])(?:{_MINUS}\s*(?:/|\bor\b)\s*{_PLUS}|{_PLUS}\s*(?:/|\bor\b)\s*{_MINUS}|(?:±|\+/-)\s?1(?:\.0?)?)(?![\w.]*\w)"
 )
 """The labels -1 and 1, as in `{-1, 1}`, `+1 or -1` and `±1`; [-1, 1] is an interval."""
+_IF = r"(?:for|if|when)\b"
 _BIT = r"[01](?:\.0?)?"
 BITS = (
     rf"(?:\bin\s*|∈\s*)?\{{\s*{_BIT}\s*,\s*{_BIT}\s*\}}|(?<![\w.])(?:0\s*(?:/|\bor\b)\s*1|1\s*(?:/|\bor\b)\s*0)(?![\w.]*\w)"
-    r"|(?<![\w.])(?:0 (?:for|if|when)\b[^.;()]*\b1 (?:for|if|when|otherwise)"
-    r"|1 (?:for|if|when)\b[^.;()]*\b0 (?:for|if|when|otherwise))\b"
+    rf"|(?<![\w.])(?:0(?: {_IF}|\s*=)[^.;()]*\b1(?: {_IF}| otherwise\b|\s*=)"
+    rf"|1(?: {_IF}|\s*[=:])[^.;()]*\b0(?: {_IF}| otherwise\b|\s*[=:]))"
 )
-"""The labels 0 and 1, as in `{0, 1}`, `0/1` and `0 for the negative class and 1 for the positive class`."""
+"""The labels 0 and 1, as in `{0, 1}`, `0/1` and `0 for the negative class and 1 for the positive class`.
+
+`0: real part, 1: imaginary part` names the places along an axis, unlike `1: observed, 0: censored`.
+"""
 _BEFORE_A_NOUN = re.compile(r"\b(?:for|of|by|to|from|against)\s*$", re.IGNORECASE)
 _IN_BRACKETS = re.compile(
     rf"(?<![\w.])(?P<name>\w+)\s*\((?:strictly\s+)?{_SIGN}\s*"

@@ -1,0 +1,91 @@
+"""Documented labels get no gradient where backward returns none or zeros, whatever its source shows."""
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.engine import zeros_like
+from gradcli.engine.autograd import Function
+from gradcli.inputs.hints.documented_values import documented_values
+from gradcli.verdict import Verdict
+
+
+def survival(returned, is_right, text="score: (N,). seen: (N,) binary, 1 if the end was seen."):
+    class Survival(Function):
+        @staticmethod
+        def forward(ctx, score, seen):
+            ctx.save_for_backward(score, seen)
+            return -(seen * score.log_softmax(0)).sum()
+
+        @staticmethod
+        def backward(ctx, g):
+            score, seen = ctx.saved_tensors
+            found = [None, None]
+            found[0] = g * (score.softmax(0) * (seen.sum() if is_right else 1) - seen)
+            if returned != "none":
+                found[1] = zeros_like(seen) if returned == "zeros" else -g * score.log_softmax(0)
+            return tuple(found)
+
+    Survival.__doc__ = text
+    return Survival
+
+
+def wrong_inputs(case):
+    return {each.input for each in case.evidence if each.verdict is Verdict.FAILED}
+
+
+@pytest.mark.usefixtures("unexplained")
+@pytest.mark.parametrize("returned", ["none", "zeros", "gradient"])
+def test_the_gradient_of_documented_labels(returned):
+    (case,) = gradcli.check(survival(returned, is_right=True), order=1, shrink=False).cases
+    assert case.verdict is Verdict.PASSED, case.findings
+    assert (case.inputs[1].domain, case.inputs[1].requires_grad) == (
+        "binary",
+        None if returned == "gradient" else False,
+    )
+    (case,) = gradcli.check(survival(returned, is_right=False), order=1, shrink=False).cases
+    assert wrong_inputs(case) == {"score"}
+
+
+@pytest.mark.usefixtures("unexplained")
+def test_a_gradient_is_missing_where_nothing_calls_an_argument_labels():
+    (case,) = gradcli.check(survival("zeros", is_right=True, text="score: (N,). seen: (N,)."), order=1, shrink=False).cases
+    assert wrong_inputs(case) == {"seen"}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_binary"),
+    [
+        ("seen: (N,) binary, 1 if the end was seen", True),
+        ("seen: (N,) event indicator (1: observed, 0: censored)", True),
+        ("seen: (N,), 0 = censored, 1 = observed", True),
+        ("seen: (N,) indicators", True),
+        ("seen: (N,) argument of the indicator function", False),
+        ("seen: (2, N), 0: real part, 1: imaginary part", False),
+        ("seen: (N,) input, the step is 1 if seen > 0, 0 otherwise", False),
+    ],
+)
+def test_what_is_called_binary(text, is_binary):
+    found = documented_values(["score", "seen"], "", text, shapes={"seen": ("N",)}).domains
+    assert (found.get("seen") == "binary") is is_binary
+
+
+def loss(score, seen):
+    """score: (N,) scores. seen: (N,) indicator (1: observed, 0: censored)"""
+    return -(seen * (score - np.log(np.exp(score).sum()))).sum()
+
+
+def loss_vjp(score, seen, g):
+    return g * (np.exp(score) / np.exp(score).sum() * seen.sum() - seen), np.zeros_like(seen)
+
+
+def wrong_loss_vjp(score, seen, g):
+    return g * (np.exp(score) / np.exp(score).sum() - seen), np.zeros_like(seen)
+
+
+@pytest.mark.usefixtures("unexplained")
+def test_a_derivative_in_numpy_that_returns_zeros_for_labels():
+    for gradient, verdict in ((loss_vjp, Verdict.PASSED), (wrong_loss_vjp, Verdict.FAILED)):
+        (case,) = gradcli.check(loss, grad=gradient, shrink=False).cases
+        assert case.verdict is verdict, case.findings
+        assert wrong_inputs(case) <= {"score"}
