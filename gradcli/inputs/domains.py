@@ -82,6 +82,7 @@ DOMAINS: Mapping[str, Domain] = {
             integral=True,
         ),
         Domain(name="simplex", sentence="Positive numbers that sum to 1 along the last axis, as probabilities do."),
+        Domain(name="unit-vectors", sentence="Vectors of norm 1 along the last axis, as normals and directions are."),
         Domain(name="one-hot", sentence="A single 1 along the last axis, else 0."),
         Domain(name="signs", sentence="-1 and 1, both present, as the labels of two classes."),
         Domain(name="binary", sentence="0 and 1, both present, as the labels of two classes."),

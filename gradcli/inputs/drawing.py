@@ -166,6 +166,14 @@ def _simplex(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDA
     return np.asarray(drawn / drawn.sum(-1, keepdims=True))
 
 
+def _unit_vectors(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
+    if not shape or shape[-1] == 0:
+        raise UsageError(f"domain unit-vectors needs a last axis of at least one entry, got shape {list(shape)}")
+    drawn = 0.2 + np.abs(generator.standard_normal(shape))
+    signed = np.where(generator.random(shape) < 0.5, drawn, -drawn)
+    return np.asarray(signed / np.sqrt((signed * signed).sum(-1, keepdims=True)))
+
+
 def _one_hot(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
     if not shape or shape[-1] == 0:
         raise UsageError(f"domain one-hot needs a last axis of at least one class, got shape {list(shape)}")
@@ -250,6 +258,7 @@ DRAWING: Mapping[str, Callable[[np.random.Generator, Shape, Parameters], NDArray
     "indices": _indices,
     "pointers": _pointers,
     "simplex": _simplex,
+    "unit-vectors": _unit_vectors,
     "one-hot": _one_hot,
     "signs": _signs,
     "binary": _binary,

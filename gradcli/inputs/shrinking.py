@@ -190,6 +190,8 @@ def _cut(argument: Argument, size: int, target: int, axes: Sequence[int] | None)
         cut = np.where(cut >= target, cut % target, cut) if array.size and array.max() < size else cut
     if _domain_name(argument.domain) == "simplex" and cut.size and cut.dtype.kind in "fc":
         cut = cut / cut.sum(-1, keepdims=True)
+    if _domain_name(argument.domain) == "unit-vectors" and cut.size and cut.dtype.kind in "fc":
+        cut = cut / np.sqrt((cut * cut).sum(-1, keepdims=True))
     return replace(argument, value=np.array(cut, dtype=array.dtype))
 
 
@@ -236,6 +238,7 @@ def _belongs(array: NDArray[Any], domain: str | None) -> bool:
         and (name not in ORDERS or _is_ordered(array, str(name)))
         and (name != "pointers" or bool((np.diff(array) >= 0).all()))
         and (name != "simplex" or _are_probabilities(array))
+        and (name != "unit-vectors" or _are_of_sum_one(array * array))
         and (name != "binary" or np.isin(array, (0, 1)).all())
         and (name != "signs" or np.isin(array, (-1, 1)).all())
         and (name != "one-hot" or ((array.sum(-1) == 1).all() and np.isin(array, (0, 1)).all()))
@@ -248,8 +251,11 @@ def _is_ordered(array: NDArray[Any], name: str) -> bool:
 
 
 def _are_probabilities(array: NDArray[Any]) -> bool:
-    apart = np.abs(array.sum(-1) - 1).max(initial=0.0)
-    return bool((array.real > 0).all() and apart <= _SUMS.get(array.dtype.char, 1e-12))
+    return bool((array.real > 0).all()) and _are_of_sum_one(array)
+
+
+def _are_of_sum_one(array: NDArray[Any]) -> bool:
+    return bool(np.abs(array.sum(-1) - 1).max(initial=0.0) <= _SUMS.get(array.dtype.char, 1e-12))
 
 
 def as_code(arguments: Sequence[Argument]) -> tuple[str, ...]:

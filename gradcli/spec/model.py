@@ -135,6 +135,7 @@ DOMAIN_FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "indices": (r"(\(\s*-?\d+\s*,\s*-?\d+\s*\))?", ("low", "high")),
     "pointers": (r"(\(\s*\d+\s*\))?", ("high",)),
     "simplex": ("", ()),
+    "unit-vectors": ("", ()),
     "one-hot": ("", ()),
     "signs": ("", ()),
     "binary": ("", ()),

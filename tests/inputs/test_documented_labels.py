@@ -49,7 +49,9 @@ def test_the_gradient_of_documented_labels(returned):
 
 @pytest.mark.usefixtures("unexplained")
 def test_a_gradient_is_missing_where_nothing_calls_an_argument_labels():
-    (case,) = gradcli.check(survival("zeros", is_right=True, text="score: (N,). seen: (N,)."), order=1, shrink=False).cases
+    (case,) = gradcli.check(
+        survival("zeros", is_right=True, text="score: (N,). seen: (N,)."), order=1, shrink=False
+    ).cases
     assert wrong_inputs(case) == {"seen"}
 
 

@@ -37,7 +37,18 @@ TOLERANCE = 128 * 2.0**-24
 _NOISE = 2.0**-46
 LONG, _FIRST = 10_000, 1_000
 """Of a batch with more than `LONG` entries only the first `_FIRST` are used to see whether entries are independent."""
-_KEPT_WHOLE = ("simplex", "one-hot", "signs", "binary", "indices", "pointers", "boolean", "key", "typed-key")
+_KEPT_WHOLE = (
+    "simplex",
+    "unit-vectors",
+    "one-hot",
+    "signs",
+    "binary",
+    "indices",
+    "pointers",
+    "boolean",
+    "key",
+    "typed-key",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,9 +42,10 @@ _NAMED = {
 _ONE = 1e-5
 """Entries whose sum is that close to 1 are taken for probabilities."""
 _KEPT_AS_DRAWN = (
-    "spd", "triangular", "diagonally-dominant", "orthogonal", "simplex", "one-hot", "signs", "binary", "indices",
-    "pointers", "boolean", "key", "typed-key",
+    "spd", "triangular", "diagonally-dominant", "orthogonal", "simplex", "unit-vectors", "one-hot", "signs", "binary",
+    "indices", "pointers", "boolean", "key", "typed-key",
 )  # fmt: skip
+_OF_ONE_SIZE = ("simplex", "unit-vectors")
 _DRAWN_FREELY = ("normal", "uniform", "positive", "unit", "open-interval", "distinct")
 
 
@@ -226,7 +227,7 @@ def any_given(subject: Subject) -> bool:
     """
     held = {name for name, _ in subject.info.held}
     arguments = [subject.arguments[i] for i in subject.active]
-    return any(a.name not in held and (a.domain == "simplex" or not is_drawn(a)) for a in arguments)
+    return any(a.name not in held and (a.domain in _OF_ONE_SIZE or not is_drawn(a)) for a in arguments)
 
 
 def _interval(argument: Argument) -> tuple[float, float]:

@@ -19,8 +19,8 @@ from gradcli.inputs.hints.prose.sentences import QUOTES
 _Said = TypeVar("_Said")
 MATRICES = frozenset(("spd", "triangular", "orthogonal"))
 """The domains of square matrices."""
-CLASSES = frozenset(("one-hot", "simplex"))
-"""The domains of what has a last axis of classes."""
+CLASSES = frozenset(("one-hot", "simplex", "unit-vectors"))
+"""The domains of what has a last axis of classes or components."""
 LABELS = frozenset(("one-hot", "signs", "binary"))
 """The domains of what a loss compares its input with."""
 _PERHAPS = re.compile(
@@ -42,6 +42,10 @@ _DOMAINS: Mapping[str, re.Pattern[str]] = {
         ("triangular", r"lower[- ]triangular"),
         ("orthogonal", r"\borthogonal(?=\s*$|\s+(?:\w+\s+)?(?:matri|basis|frame|tensor))|\borthonormal"),
         ("one-hot", r"\bone[- ]?hot"),
+        (
+            "unit-vectors",
+            r"\bunit[- ](?:normals?|vectors?|directions?|quaternions?|rays?|axes)\b|\bL2[- ]normali[sz]ed\b|@norm",
+        ),
         ("signs", r"@signs"),
         ("unit", r"@unit"),
         ("simplex", r"\bprobabilities\b|\bprobability (?:distribution|simplex|vector)|\bcategorical distribution|@sum"),
@@ -75,6 +79,7 @@ _REPLACED = tuple(
         (SIGNS, " @signs "),
         (BITS, " @bits "),
         (r"\b(labels|targets|values|entries|numbers|masks?) of  @(signs|bits)", r"\1 @\2"),
+        (r"\b(?:of|with|have|has|having) unit (?:norms?|lengths?)\b", " @norm "),
         (r"\b(?:sum(?:s|ming)?|add(?:s|ing)?(?: up)?) to (?:one|1)\b", " @sum "),
         (r"(?:>=?|≥)\s*0(?![.\d]*[1-9])", " @positive "),
         (r"\b(tensors?|arrays?|vectors?|matri(?:x|ces)|batch(?:es)?|stacks?) of\b", r"\1"),
@@ -130,6 +135,13 @@ _LAST = re.compile(
     r"(?P<size>two|three|four|\d+)\b",
     re.I,
 )
+_OF_NORM_ONE = re.compile(
+    r"(?<![|‖])(?P<bar>\|\|?|‖)\s*(?P<name>[A-Za-z]\w*?)(?:_i|\[i\])?\s*(?P=bar)(?:_2)?\s*=\s*1(?![\w.])"
+)
+"""As in `|n| = 1`."""
+_CONDITION = re.compile(r"\b(?:if|when|unless|until|not|so that)\s+$", re.I)
+_MEASURES = re.compile(r"norm\w*\(|sqrt\(")
+"""What code has that may divide by a norm: at vectors of norm 1 its derivative would not show."""
 _QUOTED = re.compile(r"(?<!\w)[\"'](\w[\w-]*)[\"']")
 """A word in quotation marks: what an argument may be, as in `order: 'active' or 'passive'`."""
 _SIZES = {"two": 2, "three": 3, "four": 4}
@@ -247,6 +259,11 @@ def _with_prose(
             found.setdefault(name, domain)
         for name, order in orders_named(names, text):
             ordered.setdefault(name, order)
+        for match in _OF_NORM_ONE.finditer(text):
+            if match["name"] in names and _CONDITION.search(text[: match.start()]) is None:
+                found.setdefault(match["name"], "unit-vectors")
+    if _MEASURES.search(source) is not None:
+        found = {name: domain for name, domain in found.items() if domain != "unit-vectors"}
     return found, ordered
 
 
@@ -359,6 +376,9 @@ def _in_prose(names: Sequence[str], text: str, only: str | None) -> Iterator[tup
             )
             owners = [] if following is None else re.findall(r"\w+", following["names"])
             named = [name for name in owners if name in names]
+            behind = text[match.end() + (0 if following is None else following.end()) :]
+            if domain == "unit-vectors" and re.match(r"\s*[/*^|]", behind):  # `the unit vector x / |x|`
+                continue
             is_named = bool(owners) and owners[0] in named and owners[0] not in _NOUNS
             has_noun = match[0].endswith("matri") or (following is not None and following["noun"] is not None)
             if is_named and (owners[0] != "a" or len(named) > 1 or has_noun):
