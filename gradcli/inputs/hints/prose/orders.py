@@ -46,6 +46,8 @@ _BESIDE = (
     rf"(?P<order>{_UP}|{_DOWN}|sorted)\s+"
 )
 """What stands in front of a name that is in order. `with increasing x the output saturates` says something else."""
+_PERHAPS = re.compile(r"(?:in|de)creasing|(?:a|de)scending|sorted", re.IGNORECASE)
+"""What a text has that says so beside a name; most have none."""
 _NEGATED = re.compile(r"\b(?:not|never|no|without|if|unless|whether|when)\b", re.IGNORECASE)
 _SEARCHED = re.compile(
     r"\b(?:searchsorted\(|(?:bucketize|digitize|interp)\([^,()]*(?:\([^()]*\)[^,()]*)*,)\s*(?P<name>\w+)\s*[,)]"
@@ -73,7 +75,7 @@ def orders_named(names: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
         owner = next((name for name in names if match["one"] in (name, name.removesuffix("s"))), None)
         if owner is not None and _NEGATED.search(_before(text, match.start())) is None:
             yield owner, "ascending" if match["sign"] in ("<", "<=", "≤") else "descending"
-    for name in names:
+    for name in names if _PERHAPS.search(text) is not None else ():
         for match in re.finditer(rf"{_BESIDE}[`'\"*]*{re.escape(name)}(?!\w)", text, re.IGNORECASE):
             order = order_said(f" {match['order']}")
             if order is not None and _NEGATED.search(_before(text, match.start())) is None:
