@@ -321,8 +321,12 @@ def _exchanged(node: Any, taken: Mapping[ast.AST, ast.AST]) -> Any:
 
 
 def _calls(node: ast.AST) -> frozenset[str]:
-    """The attributes in an expression, functions such as torch.sum among them, and the names of keyword arguments."""
-    found = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+    """The attributes in an expression, functions such as torch.sum among them, and the names of keyword arguments.
+
+    What is kept on `ctx` or `self`, as a number `ctx.T`, is none of these.
+    """
+    attributes = [n for n in ast.walk(node) if isinstance(n, ast.Attribute)]
+    found = {n.attr for n in attributes if not (isinstance(n.value, ast.Name) and n.value.id in ("ctx", "self"))}
     found |= {n.arg for n in ast.walk(node) if isinstance(n, ast.keyword) and n.arg}
     return frozenset(found)
 

@@ -73,3 +73,36 @@ def test_an_input_that_is_computed_again_is_not_explained_by_itself(framework, a
     for finding in case.findings:
         assert finding.kind is FindingKind.WRONG_GRADIENT
         assert "should use the value that `x` has in forward" in finding.message
+
+
+ROWS = """
+import {framework} as torch
+from {framework}.autograd import Function
+
+class Rows(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        total = (w * w).sum(1, keepdim=True)
+        ctx.save_for_backward(total)
+        ctx.T = x.shape[1]
+        return x / total
+
+    @staticmethod
+    def backward(ctx, g):
+        (total,) = ctx.saved_tensors
+        return g / {by}, None
+"""
+
+
+@pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
+@pytest.mark.parametrize("by", ["total", "ctx.T"])
+def test_a_number_kept_on_ctx_is_no_transposition(framework, by, tmp_path):
+    pytest.importorskip(framework)
+    file = tmp_path / f"rows_{len(by)}.py"
+    file.write_text(ROWS.format(framework=framework, by=by))
+    shapes = {"x": {"shape": [3, 4]}, "w": {"shape": [3, 4], "requires_grad": False}}
+    case = gradcli.check(f"{file}:Rows", shapes, order=1, samples=1, shrink=False).cases[0]
+    assert case.verdict is (Verdict.PASSED if by == "total" else Verdict.FAILED)
+    for finding in case.findings:
+        assert finding.kind is FindingKind.WRONG_FACTOR
+        assert "where `g / total` belongs" in finding.message
