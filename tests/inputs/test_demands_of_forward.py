@@ -136,3 +136,32 @@ def test_a_tensor_of_which_forward_reads_only_the_shape(ns: Any, made: Any, idle
     assert right.inputs[1].requires_grad is idle
     failed = gradcli.check(made(ns, 1.01), shrink=False, order=1).cases[0]
     assert {e.input for e in failed.evidence if e.verdict is Verdict.FAILED} == {wrong}
+
+
+def roomy(ns: Any, factor: float) -> type:
+    class Roomy(ns.autograd.Function):
+        """x: (N, 3), lo, hi: (3,) with lo < hi"""
+
+        @staticmethod
+        def forward(ctx: Any, x: Any, lo: Any, hi: Any) -> Any:
+            room = ns.relu(ns.min(hi) - ns.max(lo) - 0.15)
+            ctx.save_for_backward(x, lo, hi, room)
+            return x * room + x * lo
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, lo, hi, room = ctx.saved_tensors
+            along = (g * x).sum() * (room > 0).to(g.dtype)
+            highest, lowest = (lo == ns.max(lo)).to(g.dtype), (hi == ns.min(hi)).to(g.dtype)
+            return g * (room + lo), (g * x).sum(0) - along * highest, factor * along * lowest
+
+    return Roomy
+
+
+@pytest.mark.usefixtures("unexplained")
+def test_limits_of_their_documented_shape_that_most_numbers_do_not_reach(ns: Any) -> None:
+    right = gradcli.check(roomy(ns, 1.0), shrink=False, order=1).cases[0]
+    assert right.verdict is Verdict.PASSED
+    assert [spec.shape for spec in right.inputs] == [(4, 3), (3,), (3,)]
+    failed = gradcli.check(roomy(ns, 1.01), shrink=False, order=1).cases[0]
+    assert {e.input for e in failed.evidence if e.verdict is Verdict.FAILED} == {"hi"}

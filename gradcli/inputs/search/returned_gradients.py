@@ -42,9 +42,10 @@ def with_returned_gradients(
             returned = [each for each, trial in candidates if _has_gradient(each, slot, trial)]
             whole = [each for each, trial in candidates if each in returned and _fits(trial)]
             guess = (*whole, *returned, guess)[0]
-            real = _as(guess, slot, "float")
-            if guess.skeleton[slot].kind == "idle-tensor" and trials.judge(real) is None:
-                guess = with_ordered_limits(trials, hints, real)
+            if guess.skeleton[slot].kind == "idle-tensor":
+                real = _as(guess, slot, "float")
+                ordered = with_ordered_limits(trials, hints, real)
+                guess = ordered if ordered != real or trials.judge(real) is None else guess
         elif choice.kind in ("index", "mask"):
             real = _as(guess, slot, "float")
             if trials.judge(real) is None and _depends(real, slot, attempted(real)):
