@@ -9,7 +9,7 @@ from functools import partial
 from gradcli.cases import InputSpec
 from gradcli.errors import InputsNotFoundError
 from gradcli.frozen import dataclass
-from gradcli.inputs.hints.source_hints import read_hints
+from gradcli.inputs.hints.source_hints import SourceHints, read_hints
 from gradcli.inputs.search.alternatives import alternatives_of, other_modes, with_a_slope
 from gradcli.inputs.search.best_first import BestFirstSearch
 from gradcli.inputs.search.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
@@ -83,9 +83,7 @@ def infer(
     failures: list[Trials] = []
     for slots, allowance in _argument_counts(list(slots_of(info, fixed)), budget_tries):
         hints = read_hints(info, [slot.name for slot in slots])
-        modes = partial(other_modes, slots, hints)
-        documented = partial(of_documented_shape, slots=slots, documented=hints.documented)
-        trials = Trials(info, attempt, slots, seed=seed, budget=budget, modes=modes, documented=documented)
+        trials = _trials(info, attempt, slots, hints, seed=seed, budget=budget)
         budget.allow(allowance)
         search = BestFirstSearch(trials, hints, attempt_backward)
         solution = search.run()
@@ -113,6 +111,14 @@ def infer(
     best = farthest(failures)
     text = failure_text(info, best, budget, time.perf_counter() - began)
     raise InputsNotFoundError(text) from (None if best is None else best.error)
+
+
+def _trials(
+    info: TargetInfo, attempt: Attempt, slots: Sequence[Slot], hints: SourceHints, *, seed: int, budget: Budget
+) -> Trials:
+    modes = partial(other_modes, slots, hints)
+    documented = partial(of_documented_shape, slots=slots, documented=hints.documented)
+    return Trials(info, attempt, slots, seed=seed, budget=budget, modes=modes, documented=documented)
 
 
 def _allow_compilation(info: TargetInfo, wanted: Sequence[str]) -> None:
