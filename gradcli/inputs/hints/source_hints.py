@@ -331,9 +331,7 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     written = _as_written(info, names)
     called = list(dict.fromkeys(written.values()))
     shapes = documented_shapes(called, own, info.documentation, annotations)
-    needed = [
-        each.name for each in info.parameters if not (each.has_default or excludes_tensors(each.annotation or ""))
-    ]
+    needed = [p.name for p in info.parameters if not (p.has_default or excludes_tensors(p.annotation or ""))]
     only = needed[0] if len(needed) == 1 else None
     values = documented_values(called, own, info.documentation, only=only, shapes=shapes).of_each(written)
     tree = tree_of(own)
