@@ -162,7 +162,8 @@ class ConstantsCheck(Check):
         found = list(variant(self, situation, other, label, None, refusals=refusals))
         wrong = [e for e in found if e.verdict is Verdict.FAILED]
         excuse = _excuse(situation.subject, other, argument) if wrong else None
-        longer = self._axis_for(situation, other, argument, new) if wrong and excuse is None and not refusals else None
+        may_grow = bool(wrong) and excuse is None and new is not None and not refusals
+        longer = self._axis_for(situation, other, argument, new) if may_grow else None
         if longer is not None:
             axis = longer.named(other.arguments)
             excuse = f"it is right if the length of {axis} changes by {longer.more:+d} as well"

@@ -71,8 +71,8 @@ _IF = r"(?:for|if|when)\b"
 _BIT = r"[01](?:\.0?)?"
 BITS = (
     rf"(?:\bin\s*|∈\s*)?\{{\s*{_BIT}\s*,\s*{_BIT}\s*\}}|(?<![\w.])(?:0\s*(?:/|\bor\b)\s*1|1\s*(?:/|\bor\b)\s*0)(?![\w.]*\w)"
-    rf"|(?<![\w.])(?:0(?: {_IF}|\s*=)[^.;()]*\b1(?: {_IF}| otherwise\b|\s*=)"
-    rf"|1(?: {_IF}|\s*[=:])[^.;()]*\b0(?: {_IF}| otherwise\b|\s*[=:]))"
+    rf"|(?<![\w.])(?:0(?: {_IF}|\s*=)[^.;()<>≤≥]*\b1(?: {_IF}| otherwise\b|\s*=)"
+    rf"|1(?: {_IF}|\s*[=:])[^.;()<>≤≥]*\b0(?: {_IF}| otherwise\b|\s*[=:]))"
 )
 """The labels 0 and 1, as in `{0, 1}`, `0/1` and `0 for the negative class and 1 for the positive class`.
 
