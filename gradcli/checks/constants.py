@@ -25,7 +25,6 @@ from gradcli.checks.other_points.numbers import (
 )
 from gradcli.checks.other_points.other_shapes import at_other_shapes
 from gradcli.checks.other_points.output_lengths import is_output_length, longer_output
-from gradcli.checks.other_points.settings import settings_of
 from gradcli.checks.other_points.sizes_of_numbers import LongerAxis, axes_for
 from gradcli.checks.other_points.tuples import are_numbers
 from gradcli.checks.variants import variant
@@ -33,6 +32,7 @@ from gradcli.errors import UserCodeError
 from gradcli.results import Evidence
 from gradcli.verdict import Verdict
 
+_PLAIN = (bool, int, float, complex, str, type(None))
 _SETS, _VERIFIED = 8, 2
 """How many sets of numbers that change together forward is called with, and how many of them are verified at most."""
 _SHAPES = 6
@@ -101,6 +101,10 @@ class ConstantsCheck(Check):
     def _at_other_settings(self, situation: Situation, position: int, given: Sequence[Argument]) -> Iterator[Evidence]:
         """The evidence where one of the settings that an argument holds changes."""
         subject = situation.subject
+        if given[position].is_tensor or type(given[position].value) in _PLAIN:
+            return
+        from gradcli.checks.other_points.settings import settings_of
+
         for setting in settings_of(given[position]):
             for value, changed in setting.others(given):
                 other = _accepted(subject, [*given[:position], changed, *given[position + 1 :]])

@@ -13,7 +13,6 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.hints.documented_constants import constants_named, says_constant, says_fixed
 from gradcli.inputs.hints.documented_shapes import Axis, texts_of
 from gradcli.inputs.hints.prose.descriptions import BITS, PARTS, SIGNS, descriptions, kinds_named, positives_named
-from gradcli.inputs.hints.prose.orders import in_order, order_said, orders_named
 from gradcli.inputs.hints.prose.sentences import QUOTES
 
 _Said = TypeVar("_Said")
@@ -28,6 +27,11 @@ _PERHAPS = re.compile(
     r"|\bin\b[^()\[\]]{0,40}[(\[\]]", re.IGNORECASE,
 )  # fmt: skip
 """What a text has that gives an interval; most have none."""
+_MAYBE_ORDERED = re.compile(
+    r"creasing|scending|sorted|ordered|knots|break-?\s?points|\bbin\s|time-?\s?stamps|[\]\d}ijkmn]\s*[<>≤≥]"
+    r"|searchsorted|bucketize|digitize|\binterp\(", re.IGNORECASE,
+)  # fmt: skip
+"""What a source or text has that says that values are in order; most have none."""
 _ENTRIES = frozenset(("positive", "unit", "open-interval"))
 """The domains of single entries: a text about branches says `x if x is positive` too, so these need more."""
 _DOMAINS: Mapping[str, re.Pattern[str]] = {
@@ -207,7 +211,7 @@ def documented_values(
     types: dict[str, str] = {}
     lasts: dict[str, tuple[Axis, ...]] = {}
     words: dict[str, tuple[str, ...]] = {}
-    orders: dict[str, str] = {}
+    values: list[tuple[str, str]] = []
     texts = texts_of(source, documentation)
     constants: set[str] = {name for text in texts for name in constants_named(names, text)}
     fixed, complexes = set[str](), set[str]()
@@ -227,44 +231,50 @@ def documented_values(
                 types.setdefault(name, kind)
             if said is not None and (has_axes or said not in ("boolean", "indices", "binary")):
                 domains.setdefault(name, said)
-            order = order_said(_NEGATION.sub(" ", description)) if len((shapes or {}).get(name, ())) <= 1 else None
-            if order is not None and said not in ("boolean", "indices", "binary"):
-                orders.setdefault(name, order)
+            if len((shapes or {}).get(name, ())) <= 1 and said not in ("boolean", "indices", "binary"):
+                values.append((name, description))
             if len(quoted := _QUOTED.findall(description)) > 1:
                 words.setdefault(name, tuple(quoted))
             if (last := _LAST.search(description)) is not None:
                 lasts.setdefault(name, ("...", _SIZES.get(last["size"].lower()) or int(last["size"])))
-    domains = in_order(names, *_with_prose(names, texts, source, only, domains, orders), source)
-    sets = {"constants": constants, "fixed": fixed, "complexes": complexes}
+    domains = _with_orders(names, texts, source, _with_prose(names, texts, source, only, domains), values)
     return Documented(
-        domains=domains,
-        types=types,
-        shapes=lasts,
-        words=words,
-        **{name: frozenset(each) for name, each in sets.items()},
-    )
+        domains=domains, types=types, shapes=lasts, words=words, constants=frozenset(constants), fixed=frozenset(fixed),
+        complexes=frozenset(complexes),
+    )  # fmt: skip
 
 
 def _with_prose(
-    names: Sequence[str], texts: Sequence[str], source: str, only: str | None, domains: Mapping[str, str],
-    orders: Mapping[str, str],
-) -> tuple[dict[str, str], dict[str, str]]:  # fmt: skip
-    """The domains and orders of arguments with those that texts give other than in descriptions."""
-    found, ordered = dict(domains), dict(orders)
+    names: Sequence[str], texts: Sequence[str], source: str, only: str | None, domains: Mapping[str, str]
+) -> dict[str, str]:
+    """The domains of arguments with those that texts give other than in descriptions."""
+    found = dict(domains)
     for text in texts:
         for name, domain in _intervals(names, text, source, only):
             found[name] = domain if found.get(name) in (None, "positive") else found[name]
         positive = ((name, "positive") for name in positives_named(names, text))
         for name, domain in (*_in_prose(names, text, only), *positive):
             found.setdefault(name, domain)
-        for name, order in orders_named(names, text):
-            ordered.setdefault(name, order)
         for match in _OF_NORM_ONE.finditer(text):
             if match["name"] in names and _CONDITION.search(text[: match.start()]) is None:
                 found.setdefault(match["name"], "unit-vectors")
     if _MEASURES.search(source) is not None:
         found = {name: domain for name, domain in found.items() if domain != "unit-vectors"}
-    return found, ordered
+    return found
+
+
+def _with_orders(
+    names: Sequence[str], texts: Sequence[str], source: str, domains: dict[str, str], values: Sequence[tuple[str, str]]
+) -> dict[str, str]:
+    """The domains with those of arguments that are in order; `values` are descriptions of arguments that may be."""
+    if not any(_MAYBE_ORDERED.search(text) for text in (source, *texts)):
+        return domains
+    from gradcli.inputs.hints.prose.orders import in_order, order_said, orders_named
+
+    said = [(name, order_said(_NEGATION.sub(" ", description))) for name, description in values]
+    named = [each for text in texts for each in orders_named(names, text)]
+    orders = {name: order for name, order in reversed([*said, *named]) if order is not None}
+    return in_order(names, domains, orders, source)
 
 
 def _intervals(names: Sequence[str], text: str, code: str, only: str | None) -> Sequence[tuple[str, str]]:

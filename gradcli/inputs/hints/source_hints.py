@@ -17,11 +17,10 @@ from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes
 from gradcli.inputs.hints.documented_values import Documented, documented_values
 from gradcli.inputs.hints.einsums import einsum_letters
 from gradcli.inputs.hints.entries_read import entries_read, with_counts, without_components
-from gradcli.inputs.hints.named_gradients import sums_of_named
 from gradcli.inputs.hints.one_hot_labels import one_hot_labels
 from gradcli.inputs.hints.prose.differentiated import undifferentiated
 from gradcli.inputs.hints.suggested_constants import numbers_among
-from gradcli.inputs.hints.summed_cotangents import Sum, returned_values, sums_of
+from gradcli.inputs.hints.summed_gradients import Sum, returned_values, sums_of, sums_of_named
 from gradcli.sources import nodes_of, source_of, tree_of
 from gradcli.targets import TargetInfo
 

@@ -14,7 +14,7 @@ from gradcli.inputs.hints.argument_names import excludes_tensors, names_tensors
 from gradcli.inputs.hints.documented_values import CLASSES, LABELS, MATRICES
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.suggested_constants import annotated_values, means_tensor, suggested
-from gradcli.inputs.hints.summed_cotangents import Sum
+from gradcli.inputs.hints.summed_gradients import Sum
 from gradcli.targets import Parameter
 
 TENSORS = (

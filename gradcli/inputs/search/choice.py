@@ -14,7 +14,7 @@ from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensor
 from gradcli.inputs.hints.documented_shapes import Axis, size_of
 from gradcli.inputs.hints.documented_values import MATRICES, Documented
 from gradcli.inputs.hints.source_hints import SourceHints
-from gradcli.inputs.hints.summed_cotangents import Sum
+from gradcli.inputs.hints.summed_gradients import Sum
 from gradcli.inputs.search.candidates import Choice, Skeleton, Slot
 from gradcli.inputs.search.domains import SMALL, domain_choice, limit_of
 from gradcli.inputs.search.replies import RAISING_BACKWARD, Reply

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gradcli.cases import CheckSpec
-from gradcli.inputs.hints.summed_cotangents import Sum, sums_of
+from gradcli.inputs.hints.summed_gradients import Sum, sums_of
 from gradcli.results import CheckResult
 from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import case_of
