@@ -160,7 +160,7 @@ class ConstantsCheck(Check):
     ) -> Iterator[Evidence]:
         """The evidence at another value of the argument; a note instead if a wrong gradient is excused there.
 
-        It is not excused because an axis would have to be longer too, unless that value is given as `new`.
+        `new` is that value. Without it, a gradient that is right if an axis is longer as well is not excused.
         """
         refusals = chooses_an_axis(argument) or _has_further_values(argument)
         found = list(variant(self, situation, other, label, None, refusals=refusals))

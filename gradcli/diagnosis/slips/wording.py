@@ -90,7 +90,7 @@ def _kind_of_expression(slip: Slip, draft: Draft, cotangents: set[str], *, in_pa
 
 
 def _is_calculated_in_forward(slip: Slip) -> bool:
-    """Whether a calculation gives another value than a name has in forward: that says nothing of its terms."""
+    """Whether backward calculates what forward has under a name, and gets another value: any term may be wrong."""
     return slip.borrowed and isinstance(slip.new, ast.Name) and isinstance(slip.old, ast.BinOp | ast.Call)
 
 

@@ -167,7 +167,7 @@ def numpy_names(operation: Callable[P, R]) -> Callable[P, R]:
 
 
 def sizes(given: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return the sizes from `f(2, 3)` or `f((2, 3))`. Raises TypeError for what is no integer."""
+    """Return the sizes from `f(2, 3)` or `f((2, 3))`. Raises TypeError if one is not an integer."""
     if len(given) == 1 and not isinstance(given[0], (int, np.integer, Tensor)):
         given = tuple(given[0])
     return tuple(operator.index(entry) for entry in given)

@@ -116,6 +116,7 @@ def infer(
 def _trials(
     info: TargetInfo, attempt: Attempt, slots: Sequence[Slot], hints: SourceHints, *, seed: int, budget: Budget
 ) -> Trials:
+    """What runs forward, with the other modes and the documented shapes of these arguments."""
     modes = partial(other_modes, slots, hints)
     documented = partial(of_documented_shape, slots=slots, documented=hints.documented)
     return Trials(info, attempt, slots, seed=seed, budget=budget, modes=modes, documented=documented)
