@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from gradcli.cases import Argument
 from gradcli.checks.base import Situation
 from gradcli.inputs.hints.fixed_sizes import departures, fixed_sizes
-from gradcli.inputs.hints.source_hints import SourceHints, read_hints
+from gradcli.inputs.hints.reading import read_hints
+from gradcli.inputs.hints.source_hints import SourceHints
 
 
 def hints_of(situation: Situation) -> SourceHints:

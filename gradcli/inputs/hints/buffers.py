@@ -3,6 +3,8 @@
 import ast
 from collections.abc import Collection, Iterator, Sequence
 
+from gradcli.sources import nodes_of
+
 _WRITING = frozenset(("copyto", "put", "put_along_axis", "place", "putmask", "fill_diagonal", "at"))
 """NumPy's functions that write into their first argument: `np.copyto(old, new)`, `np.add.at(counts, i, 1)`."""
 _NAMESPACES = frozenset(("np", "numpy", "torch", "F", "nn", "init"))
@@ -36,7 +38,7 @@ def arrays_written_into(forward: ast.Module | None, names: Collection[str]) -> f
 def single_entries(forward: ast.Module | None, names: Collection[str]) -> frozenset[str]:
     """The arguments in expressions of names and operators of which forward takes the only entry: `(hi - lo).item()`."""
     found: set[str] = set()
-    for node in ast.walk(forward) if forward is not None else ():
+    for node in nodes_of(forward) if forward is not None else ():
         match node:
             case ast.Call(func=ast.Attribute(value=value, attr="item"), args=[]):
                 parts = [each for each in ast.walk(value) if isinstance(each, ast.expr)]
@@ -46,13 +48,13 @@ def single_entries(forward: ast.Module | None, names: Collection[str]) -> frozen
 
 
 def _changed(forward: ast.Module, names: Collection[str], *, sure: bool) -> Iterator[str]:
-    bound = [node for node in ast.walk(forward) if isinstance(node, ast.Assign | ast.For | ast.With | ast.NamedExpr)]
+    bound = [node for node in nodes_of(forward) if isinstance(node, ast.Assign | ast.For | ast.With | ast.NamedExpr)]
     rebound: dict[str, int] = {}
     for binding in bound:
         for each in ast.walk(binding):
             if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
                 rebound[each.id] = min(binding.lineno, rebound.get(each.id, binding.lineno))
-    for node in ast.walk(forward):
+    for node in nodes_of(forward):
         if sure and isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             continue
         for place in filter(None, map(_root, _written_by(node))):

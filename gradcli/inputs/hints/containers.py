@@ -11,7 +11,7 @@ from typing import Any, final
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints.argument_names import says_number
 from gradcli.inputs.hints.documented_shapes import documented_shapes, texts_of
-from gradcli.inputs.hints.source_hints import read_hints
+from gradcli.inputs.hints.reading import read_hints
 from gradcli.sources import bindings, nodes_of, source_of, tree_of
 from gradcli.targets import Parameter, TargetInfo
 

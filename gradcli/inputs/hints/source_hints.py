@@ -3,26 +3,18 @@
 import ast
 import math
 import re
-from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from gradcli.frozen import dataclass
-from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors, names_tensors
-from gradcli.inputs.hints.buffers import arrays_written_into, single_entries, written_into
-from gradcli.inputs.hints.conjugates import complex_among, conjugates_arguments, conjugates_reals, surroundings
-from gradcli.inputs.hints.documented_order import Order, documented_order
-from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes
-from gradcli.inputs.hints.documented_values import Documented, documented_values
-from gradcli.inputs.hints.einsums import einsum_letters
-from gradcli.inputs.hints.entries_read import entries_read, with_counts, without_components
-from gradcli.inputs.hints.one_hot_labels import one_hot_labels
-from gradcli.inputs.hints.prose.differentiated import undifferentiated
-from gradcli.inputs.hints.suggested_constants import numbers_among
-from gradcli.inputs.hints.summed_gradients import Sum, returned_values, sums_of, sums_of_named
-from gradcli.sources import nodes_of, source_of, tree_of
-from gradcli.targets import TargetInfo
+from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors
+from gradcli.inputs.hints.conjugates import conjugates_reals
+from gradcli.inputs.hints.documented_order import Order
+from gradcli.inputs.hints.documented_shapes import Axis
+from gradcli.inputs.hints.documented_values import Documented
+from gradcli.inputs.hints.summed_gradients import Sum
+from gradcli.sources import nodes_of, tree_of
 
 _IMAGES = r"conv2d|pool2d|conv_transpose2d|interpolate|grid_sample|unfold\(|\b[bBnN], ?[cC], ?[hH], ?[wW]\b"
 _SEQUENCES = r"conv1d|bmm\(|baddbmm|pool1d"
@@ -312,87 +304,3 @@ def _keys(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
         return [ast.Constant(each.arg) for each in node.keywords if each.arg is not None]
     return []
-
-
-def _random_keys(info: TargetInfo, names: Sequence[str], source: str) -> Mapping[str, bool]:
-    if info.backend != "jax":
-        return {}
-    from gradcli.inputs.hints.random_keys import random_keys
-
-    return random_keys(info, names, source)
-
-
-def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
-    """The hints for a target whose arguments have these names; without source there are few."""
-    own = source_of(info.forward)
-    text = source_of(None if info.inner else info.backward)
-    annotations = {each.name: each.annotation for each in info.parameters if each.annotation is not None}
-    written = _as_written(info, names)
-    called = list(dict.fromkeys(written.values()))
-    shapes = documented_shapes(called, own, info.documentation, annotations)
-    needed = [p.name for p in info.parameters if not (p.has_default or excludes_tensors(p.annotation or ""))]
-    only = needed[0] if len(needed) == 1 else None
-    values = documented_values(called, own, info.documentation, only=only, shapes=shapes).of_each(written)
-    tree = tree_of(own)
-    entries = entries_read(tree, names)
-    shapes = without_components({name: shapes[said] for name, said in written.items() if said in shapes}, entries)
-    shapes, counted = with_counts(info, names, own, shapes)
-    one_hot = dict.fromkeys(one_hot_labels(info.forward, names), "one-hot")
-    complexes = complex_among(values.complexes, {**values.shapes, **shapes}, (tree, tree_of(text)))
-    values = replace(values, domains={**one_hot, **values.domains}, complexes=complexes)
-    gradients = _gradients(text, len(names))
-    used = ChainMap(*map(surroundings, (info.forward, None if info.inner else info.backward)))
-    arrays = arrays_written_into(tree, names)
-    scalars = [
-        name
-        for name, gradient in zip(names, gradients, strict=True)
-        if values.types.get(name) == "scalar" and (gradient is not False or name in arrays)
-    ]
-    documented = {**dict.fromkeys(scalars, ()), **entries, **values.shapes, **shapes}
-    tensors = frozenset(name for name, annotation in annotations.items() if names_tensors(annotation))
-    saving = tree if info.setup_context is None else tree_of(source_of(info.setup_context))
-    numbers = numbers_among(saving, names, gradients, {*tensors, *documented, *values.domains, *arrays}, tree)
-    left_out = undifferentiated(called, own, info.documentation, text, numbers=numbers | {*called} - {*needed})
-    constants = values.constants.union(name for name, said in written.items() if said in left_out)
-    return SourceHints(
-        forward=own,
-        backward=text,
-        gradients=gradients,
-        conjugated=tree is not None and conjugates_arguments(tree, names, used),
-        sums=sums_of(tree_of(text), names) if text else sums_of_named(tree, names),
-        names=used,
-        documented=documented,
-        values=replace(values, constants=constants),
-        keys=_random_keys(info, names, own),
-        tensors=tensors,
-        order=documented_order(shapes, own, info.documentation),
-        letters={**counted, **einsum_letters(info.forward)},
-        written=written_into(tree, names),
-        arrays=arrays,
-        single=single_entries(tree, names),
-        numbers=numbers,
-    )
-
-
-def _as_written(info: TargetInfo, names: Sequence[str]) -> dict[str, str]:
-    """The arguments with the names that documentation has for them: `masses` of `*masses` for `masses[0]`."""
-    several = [parameter.name for parameter in info.parameters if parameter.variadic]
-    return {name: next((each for each in several if name.startswith(f"{each}[")), name) for name in names}
-
-
-def _gradients(backward: str, count: int) -> tuple[bool | None, ...]:
-    tree = tree_of(backward)
-    if tree is None:
-        return (None,) * count
-    found: list[bool | None] = [None] * count
-    for node in nodes_of(tree):
-        if not isinstance(node, ast.Return) or node.value is None:
-            continue
-        for value in returned_values(tree, node.value):
-            returned = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
-            if any(isinstance(each, ast.Starred) for each in returned) or (len(returned) == 1 < count):
-                continue
-            for position, each in enumerate(returned[:count]):
-                is_none = isinstance(each, ast.Constant) and each.value is None
-                found[position] = bool(found[position]) if is_none else True
-    return tuple(found)

@@ -43,8 +43,9 @@ def sums_of(backward: ast.Module | None, parameters: Sequence[str]) -> tuple[Sum
     for node in nodes_of(function):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             values[node.targets[0].id] = node.value
+    read = {name: _names_in(value) for name, value in values.items()}
     for _ in values:  # names that depend on the cotangent through other names
-        cotangents |= {name for name, value in values.items() if _mentions(value, cotangents)}
+        cotangents |= {name for name, mentioned in read.items() if mentioned & cotangents}
     for node in nodes_of(function):
         for returned in returned_values(function, node.value) if isinstance(node, ast.Return) and node.value else ():
             if isinstance(returned, ast.Tuple | ast.List) and len(returned.elts) <= len(found):
@@ -94,7 +95,11 @@ def _sum_among_factors(value: ast.expr, values: dict[str, ast.expr], cotangents:
 
 
 def _mentions(value: ast.expr, names: set[str]) -> bool:
-    return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(value))
+    return not names.isdisjoint(_names_in(value))
+
+
+def _names_in(value: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
 
 
 def sums_of_named(function: ast.Module | None, parameters: Sequence[str]) -> tuple[Sum | None, ...]:

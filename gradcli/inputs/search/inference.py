@@ -9,7 +9,8 @@ from functools import partial
 from gradcli.cases import InputSpec
 from gradcli.errors import InputsNotFoundError
 from gradcli.frozen import dataclass
-from gradcli.inputs.hints.source_hints import SourceHints, read_hints
+from gradcli.inputs.hints.reading import read_hints
+from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.alternatives import alternatives_of, other_modes, with_a_slope
 from gradcli.inputs.search.best_first import BestFirstSearch
 from gradcli.inputs.search.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget

@@ -42,7 +42,10 @@ class State:
 
     def with_size(self, axis: int, size: int) -> "State":
         """The same with the size of `axis` settled."""
-        pinned = {**dict(self.pinned), axis: size}
+        pinned = dict(self.pinned)
+        if pinned.get(axis) == size:
+            return self
+        pinned[axis] = size
         return State(partition=self.partition, pinned=tuple(sorted(pinned.items())), descending=self.descending)
 
 

@@ -8,7 +8,8 @@ from gradcli.cases import InputSpec
 from gradcli.errors import UsageError
 from gradcli.inputs.builders import build
 from gradcli.inputs.hints.argument_names import PERHAPS_NUMBERS, excludes_tensors, says_number
-from gradcli.inputs.hints.source_hints import SourceHints, read_hints
+from gradcli.inputs.hints.reading import read_hints
+from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.suggested_constants import in_order, suggested
 from gradcli.inputs.search.candidates import Slot, fixed_slot, seems_a_number, slot_for, word_of
 from gradcli.targets import Parameter, TargetInfo

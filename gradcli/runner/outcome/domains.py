@@ -10,7 +10,7 @@ from gradcli.backends.base import Subject
 from gradcli.cases import Argument, InputSpec
 from gradcli.checks.other_points.points import Change, all_bounds_of, is_drawn, other_points
 from gradcli.inputs.builders import build
-from gradcli.inputs.hints.source_hints import read_hints
+from gradcli.inputs.hints.reading import read_hints
 from gradcli.inputs.search.domains import ORDERED, pairs_of
 from gradcli.inputs.search.trials import DomainChoice
 from gradcli.results import CheckResult, Evidence, Finding

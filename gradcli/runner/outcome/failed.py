@@ -11,7 +11,7 @@ from gradcli.cases import Argument, InputsFrom
 from gradcli.diagnosis.code.excerpt import excerpt_for
 from gradcli.diagnosis.naming import name_findings, without_names
 from gradcli.errors import OverrunError
-from gradcli.inputs.hints.source_hints import read_hints
+from gradcli.inputs.hints.reading import read_hints
 from gradcli.results import CheckResult, Evidence, Finding
 from gradcli.runner.outcome.contained import contained
 from gradcli.runner.outcome.convergence import unconverged_note

@@ -9,7 +9,7 @@ import gradcli
 from gradcli.backends.registry import backend_named
 from gradcli.cases import InputSpec
 from gradcli.inputs.flags import parse_input
-from gradcli.inputs.hints.source_hints import read_hints
+from gradcli.inputs.hints.reading import read_hints
 from gradcli.verdict import Verdict
 
 

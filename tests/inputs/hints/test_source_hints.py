@@ -7,7 +7,8 @@ import pytest
 import gradcli
 from gradcli.cases import CheckSpec
 from gradcli.engine.autograd import Function
-from gradcli.inputs.hints.source_hints import SourceHints, read_hints
+from gradcli.inputs.hints.reading import read_hints
+from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings

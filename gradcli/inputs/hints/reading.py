@@ -1,0 +1,133 @@
+"""Reading the hints on a target: what its source and documentation say of each argument."""
+
+import ast
+from collections import ChainMap, deque
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+
+from gradcli.inputs.hints.argument_names import excludes_tensors, names_tensors
+from gradcli.inputs.hints.buffers import arrays_written_into, single_entries, written_into
+from gradcli.inputs.hints.conjugates import complex_among, conjugates_arguments, surroundings
+from gradcli.inputs.hints.documented_order import documented_order
+from gradcli.inputs.hints.documented_shapes import documented_shapes
+from gradcli.inputs.hints.documented_values import documented_values
+from gradcli.inputs.hints.einsums import einsum_letters
+from gradcli.inputs.hints.entries_read import entries_read, with_counts, without_components
+from gradcli.inputs.hints.one_hot_labels import one_hot_labels
+from gradcli.inputs.hints.prose.differentiated import undifferentiated
+from gradcli.inputs.hints.source_hints import SourceHints
+from gradcli.inputs.hints.suggested_constants import numbers_among
+from gradcli.inputs.hints.summed_gradients import returned_values, sums_of, sums_of_named
+from gradcli.sources import nodes_of, source_of, tree_of
+from gradcli.targets import TargetInfo
+
+_recent: deque[tuple[TargetInfo, Hashable, SourceHints]] = deque(maxlen=4)
+"""What was read last. A case reads the hints on one target up to eleven times: of itself, smaller, and corrected."""
+
+
+def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
+    """The hints for a target whose arguments have these names; without source there are few."""
+    key = _key(info, names)
+    for kept, known, hints in _recent:
+        if known == key and _are_same_objects(kept, info):
+            return hints
+    hints = _read(info, names)
+    _recent.append((info, key, hints))
+    return hints
+
+
+def _key(info: TargetInfo, names: Sequence[str]) -> Hashable:
+    parameters = tuple((p.name, p.has_default, p.annotation, p.variadic, p.static) for p in info.parameters)
+    return tuple(names), parameters, info.backend, info.inner, info.documentation
+
+
+def _are_same_objects(one: TargetInfo, other: TargetInfo) -> bool:
+    """Whether two targets have the same functions and defaults."""
+    parts = [
+        (each.forward, each.backward, each.setup_context, *(p.default for p in each.parameters))
+        for each in (one, other)
+    ]
+    return all(a is b for a, b in zip(*parts, strict=True))
+
+
+def _random_keys(info: TargetInfo, names: Sequence[str], source: str) -> Mapping[str, bool]:
+    if info.backend != "jax":
+        return {}
+    from gradcli.inputs.hints.random_keys import random_keys
+
+    return random_keys(info, names, source)
+
+
+def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
+    own = source_of(info.forward)
+    text = source_of(None if info.inner else info.backward)
+    annotations = {each.name: each.annotation for each in info.parameters if each.annotation is not None}
+    written = _as_written(info, names)
+    called = list(dict.fromkeys(written.values()))
+    shapes = documented_shapes(called, own, info.documentation, annotations)
+    needed = [p.name for p in info.parameters if not (p.has_default or excludes_tensors(p.annotation or ""))]
+    only = needed[0] if len(needed) == 1 else None
+    values = documented_values(called, own, info.documentation, only=only, shapes=shapes).of_each(written)
+    tree = tree_of(own)
+    entries = entries_read(tree, names)
+    shapes = without_components({name: shapes[said] for name, said in written.items() if said in shapes}, entries)
+    shapes, counted = with_counts(info, names, own, shapes)
+    one_hot = dict.fromkeys(one_hot_labels(info.forward, names), "one-hot")
+    complexes = complex_among(values.complexes, {**values.shapes, **shapes}, (tree, tree_of(text)))
+    values = replace(values, domains={**one_hot, **values.domains}, complexes=complexes)
+    gradients = _gradients(text, len(names))
+    used = ChainMap(*map(surroundings, (info.forward, None if info.inner else info.backward)))
+    arrays = arrays_written_into(tree, names)
+    scalars = [
+        name
+        for name, gradient in zip(names, gradients, strict=True)
+        if values.types.get(name) == "scalar" and (gradient is not False or name in arrays)
+    ]
+    documented = {**dict.fromkeys(scalars, ()), **entries, **values.shapes, **shapes}
+    tensors = frozenset(name for name, annotation in annotations.items() if names_tensors(annotation))
+    saving = tree if info.setup_context is None else tree_of(source_of(info.setup_context))
+    numbers = numbers_among(saving, names, gradients, {*tensors, *documented, *values.domains, *arrays}, tree)
+    left_out = undifferentiated(called, own, info.documentation, text, numbers=numbers | {*called} - {*needed})
+    constants = values.constants.union(name for name, said in written.items() if said in left_out)
+    return SourceHints(
+        forward=own,
+        backward=text,
+        gradients=gradients,
+        conjugated=tree is not None and conjugates_arguments(tree, names, used),
+        sums=sums_of(tree_of(text), names) if text else sums_of_named(tree, names),
+        names=used,
+        documented=documented,
+        values=replace(values, constants=constants),
+        keys=_random_keys(info, names, own),
+        tensors=tensors,
+        order=documented_order(shapes, own, info.documentation),
+        letters={**counted, **einsum_letters(info.forward)},
+        written=written_into(tree, names),
+        arrays=arrays,
+        single=single_entries(tree, names),
+        numbers=numbers,
+    )
+
+
+def _as_written(info: TargetInfo, names: Sequence[str]) -> dict[str, str]:
+    """The arguments with the names that documentation has for them: `masses` of `*masses` for `masses[0]`."""
+    several = [parameter.name for parameter in info.parameters if parameter.variadic]
+    return {name: next((each for each in several if name.startswith(f"{each}[")), name) for name in names}
+
+
+def _gradients(backward: str, count: int) -> tuple[bool | None, ...]:
+    tree = tree_of(backward)
+    if tree is None:
+        return (None,) * count
+    found: list[bool | None] = [None] * count
+    for node in nodes_of(tree):
+        if not isinstance(node, ast.Return) or node.value is None:
+            continue
+        for value in returned_values(tree, node.value):
+            returned = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
+            if any(isinstance(each, ast.Starred) for each in returned) or (len(returned) == 1 < count):
+                continue
+            for position, each in enumerate(returned[:count]):
+                is_none = isinstance(each, ast.Constant) and each.value is None
+                found[position] = bool(found[position]) if is_none else True
+    return tuple(found)
