@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import os
 import traceback
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -10,11 +11,12 @@ from types import TracebackType
 
 from gradcli.errors import GradcliError, OverrunError, UsageError, UserCodeError, message_of, raised_on_host
 
-_PACKAGE = Path(__file__).resolve().parent.parent
-_EXAMPLES = _PACKAGE / "examples"
+_PACKAGE = f"{Path(__file__).resolve().parent.parent}{os.sep}"
+_EXAMPLES = f"{_PACKAGE}examples{os.sep}"
 _LONGEST_SAID = 8000
 _LIBRARIES = ("torch", "jax", "jaxlib", "numpy", "triton")
-_STANDARD_LIBRARY = Path(contextlib.__file__).resolve().parent
+_INSTALLED = tuple(f"{os.sep}{folder}{os.sep}" for folder in ("site-packages", "dist-packages"))
+_STANDARD_LIBRARY = f"{Path(contextlib.__file__).resolve().parent}{os.sep}"
 
 
 _begun: ContextVar[Path | None] = ContextVar("begun", default=None)
@@ -51,14 +53,14 @@ def is_users_file(filename: str) -> bool:
     """Whether a frame of this file is the user's: not gradcli's own, not a framework's, not the interpreter's."""
     if filename.startswith("<frozen"):
         return False
-    path = Path(filename)
-    if _PACKAGE in path.parents:
-        return _EXAMPLES in path.parents
-    parts = path.parts
-    for folder in ("site-packages", "dist-packages"):
-        if folder in parts[:-1]:
-            return parts[parts.index(folder) + 1] not in _LIBRARIES
-    return _STANDARD_LIBRARY not in path.parents
+    name = filename if os.sep == "/" else os.path.normpath(filename)
+    if name.startswith(_PACKAGE):
+        return name.startswith(_EXAMPLES)
+    for folder in _INSTALLED:
+        inside = name.partition(folder)[2]
+        if inside:
+            return inside.partition(os.sep)[0] not in _LIBRARIES
+    return not name.startswith(_STANDARD_LIBRARY)
 
 
 def users_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:

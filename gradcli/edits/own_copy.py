@@ -10,7 +10,7 @@ from types import CodeType
 from typing import Any
 
 from gradcli.edits.draft import Draft, Part
-from gradcli.edits.source import codes_in, parsed
+from gradcli.edits.source import are_alike, codes_in, parsed
 from gradcli.frozen import dataclass
 
 _METHODS = ("backward", "vjp", "forward", "setup_context", "jvp")
@@ -75,7 +75,7 @@ def _file_of(owner: type) -> str | None:
 
 def is_edited(part: Part, draft: Draft) -> bool:
     """Whether a function of an edit is another one than in the draft, which may not have it as a part."""
-    return not draft.has(part.role) or ast.dump(part.node) != ast.dump(draft.part(part.role).node)
+    return not draft.has(part.role) or not are_alike(part.node, draft.part(part.role).node)
 
 
 def _attribute(part: Part, owner: object) -> str | None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, final
 
-from gradcli.edits.source import SourceFile, TextEdit, edited, segment, span
+from gradcli.edits.source import SourceFile, TextEdit, are_alike, edited, segment, span
 from gradcli.frozen import dataclass
 
 
@@ -65,15 +65,14 @@ class Tree:
 
     def text(self, changes: Sequence[Change]) -> str | None:
         """The file's text with the changes made; None if no text says this and leaves the rest as it is."""
-        with self.having(changes):
-            wanted = ast.dump(self.file.tree)
         plans = [self._plan(change) for change in changes]
-        if not self._means(plans, wanted):
-            return None
-        for plan in plans:
-            for number in range(len(plan.wrapped)):
-                plan.wrapped[number] = False
-                plan.wrapped[number] = not self._means(plans, wanted)
+        with self.having(changes):
+            if not self._means(plans):
+                return None
+            for plan in plans:
+                for number in range(len(plan.wrapped)):
+                    plan.wrapped[number] = False
+                    plan.wrapped[number] = not self._means(plans)
         return self._written(plans)
 
     def _plan(self, change: Change) -> "_Plan":
@@ -123,9 +122,10 @@ class Tree:
     def _written(self, plans: Sequence["_Plan"]) -> str:
         return edited(self.file, [plan.edit() for plan in plans])
 
-    def _means(self, plans: Sequence["_Plan"], wanted: str) -> bool:
+    def _means(self, plans: Sequence["_Plan"]) -> bool:
+        """Whether the text of the plans has the syntax that the tree has now."""
         try:
-            return ast.dump(ast.parse(self._written(plans))) == wanted
+            return are_alike(ast.parse(self._written(plans)), self.file.tree)
         except (SyntaxError, ValueError):
             return False
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from gradcli.backends.attribution import is_users_file
 from gradcli.frozen import dataclass
+from gradcli.sources import nodes_of
 
 Definition = ast.FunctionDef | ast.Lambda
 
@@ -99,7 +100,7 @@ def parsed(path: str, text: str) -> SourceFile:
 def definition_of(tree: ast.Module, code: CodeType) -> Definition | None:
     """The one definition from which the code object was compiled."""
     found: list[Definition] = []
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             if first == code.co_firstlineno:
@@ -107,6 +108,24 @@ def definition_of(tree: ast.Module, code: CodeType) -> Definition | None:
         elif isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and node.lineno == code.co_firstlineno:
             found.append(node)
     return found[0] if len(found) == 1 else None
+
+
+def are_alike(one: object, other: object) -> bool:
+    """Whether two nodes say the same, wherever they stand; also lists of nodes and values in their fields."""
+    waiting = [(one, other)]
+    while waiting:
+        one, other = waiting.pop()
+        if type(one) is not type(other):
+            return False
+        if isinstance(one, ast.AST):
+            waiting += [(getattr(one, name, None), getattr(other, name, None)) for name in one._fields]
+        elif isinstance(one, list) and isinstance(other, list):
+            if len(one) != len(other):
+                return False
+            waiting += zip(one, other, strict=True)
+        elif repr(one) != repr(other):
+            return False
+    return True
 
 
 def edited(file: SourceFile, edits: Sequence[TextEdit]) -> str:

@@ -16,7 +16,7 @@ from typing import Any, final
 from gradcli.backends.attribution import is_users_file
 from gradcli.backends.frameworks_used import Names, is_pythons, references
 from gradcli.backends.owners import owner_of
-from gradcli.sources import source_of, tree_of
+from gradcli.sources import nodes_of, source_of, tree_of
 from gradcli.targets import TargetInfo
 
 LARGEST = 128
@@ -41,7 +41,7 @@ def block_sizes(info: TargetInfo) -> tuple[int, ...]:
 def _given_to(functions: Sequence[FunctionType], tree: ast.Module | None) -> Iterator[int]:
     """The numbers that calls of some functions give for arguments named as blocks are."""
     places = {f.__name__: [*inspect.signature(f).parameters] for f in functions}
-    for call in ast.walk(tree) if tree is not None else ():
+    for call in nodes_of(tree) if tree is not None else ():
         if not isinstance(call, ast.Call):
             continue
         name = getattr(call.func, "attr", getattr(call.func, "id", ""))
@@ -83,7 +83,7 @@ class _Blocks:
         self._kept = kept
         self._outside = _outside(function)
         self._own = _defaults(function)
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     self._own |= self._named(name, value)
@@ -97,7 +97,7 @@ class _Blocks:
     def found(self) -> Iterator[int]:
         """The sizes, some of them more than once."""
         yield from (value for name, value in self._own.items() if _NAMED.fullmatch(name))
-        for node in ast.walk(self._tree):
+        for node in nodes_of(self._tree):
             for size in map(self._number, _sizes_in(node)):
                 if size is not None:
                     yield size

@@ -23,6 +23,7 @@ from gradcli.targets import TargetInfo
 from gradcli.verdict import Verdict
 from gradcli.watchdog.limit import TimeLimit
 
+_WITH_MODULE = (type, FunctionType)
 _MOST_VALUES = 2_000
 """Visited from one Function; the helpers of a backward lie within a few dozen."""
 
@@ -134,7 +135,7 @@ def _namespaces(functions: Sequence[Callable[..., Any] | None]) -> Iterator[dict
 
 def _module_of(value: object) -> str | None:
     try:
-        return value.__module__ if isinstance(value, type | FunctionType) else None
+        return value.__module__ if isinstance(value, _WITH_MODULE) else None
     except Exception:  # whatever an object of the user's raises when it is looked at: it is no Function
         return None
 
