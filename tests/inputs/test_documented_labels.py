@@ -1,10 +1,12 @@
 """Documented labels get no gradient where backward returns none or zeros, whatever its source shows."""
 
+import inspect
+
 import numpy as np
 import pytest
 
 import gradcli
-from gradcli.engine import zeros_like
+from gradcli.engine import relu, zeros_like
 from gradcli.engine.autograd import Function
 from gradcli.inputs.hints.documented_values import documented_values
 from gradcli.verdict import Verdict
@@ -91,3 +93,65 @@ def test_a_derivative_in_numpy_that_returns_zeros_for_labels():
         (case,) = gradcli.check(loss, grad=gradient, shrink=False).cases
         assert case.verdict is verdict, case.findings
         assert wrong_inputs(case) <= {"score"}
+
+
+def discounted(name, is_right=True):
+    class Discounted(Function):
+        @staticmethod
+        def forward(ctx, reward, value, end):
+            left = 1.0 - end
+            ctx.save_for_backward(left)
+            return reward + 0.9 * left * value
+
+        @staticmethod
+        def backward(ctx, g):
+            (left,) = ctx.saved_tensors
+            return g, 0.9 * (left if is_right else 1.0) * g, None
+
+    parameters = list(inspect.signature(Discounted.forward).parameters.values())
+    parameters[-1] = parameters[-1].replace(name=name)
+    Discounted.forward.__signature__ = inspect.Signature(parameters)
+    return Discounted
+
+
+@pytest.mark.usefixtures("unexplained")
+@pytest.mark.parametrize("name", ["done", "gt"])
+def test_what_is_called_as_labels_needs_no_gradient_where_backward_returns_none(name):
+    (case,) = gradcli.check(discounted(name), shrink=False).cases
+    assert case.verdict is Verdict.PASSED, case.findings
+    assert case.inputs[2].requires_grad is False
+    assert any(f"give -i {name}=3x4" in note for note in case.notes)
+    (case,) = gradcli.check(discounted(name, is_right=False), order=1, shrink=False).cases
+    assert wrong_inputs(case) == {"value"}
+
+
+@pytest.mark.usefixtures("unexplained")
+def test_other_names_need_one():
+    (case,) = gradcli.check(discounted("end"), order=1, shrink=False).cases
+    assert wrong_inputs(case) == {"end"}
+
+
+def hinge(is_right):
+    class Hinge(Function):
+        @staticmethod
+        def forward(ctx, logits, labels):
+            left = 1 - logits * (2 * labels - 1)
+            ctx.save_for_backward(left, labels)
+            return relu(left).dot(labels)
+
+        @staticmethod
+        def backward(ctx, g):
+            left, labels = ctx.saved_tensors
+            return -g * (2 * labels - 1) * (labels if is_right else 1) * (left > 0), None
+
+    return Hinge
+
+
+@pytest.mark.usefixtures("unexplained")
+def test_labels_are_real_numbers_where_forward_takes_no_class_numbers():
+    (case,) = gradcli.check(hinge(True), order=1, shrink=False).cases
+    assert case.verdict is Verdict.PASSED, case.findings
+    assert case.inputs[1].requires_grad is False
+    assert case.inputs[1].domain != "indices"
+    (case,) = gradcli.check(hinge(False), order=1, shrink=False).cases
+    assert wrong_inputs(case) == {"logits"}

@@ -56,6 +56,8 @@ INDEX_NAMES = frozenset((
     "segments", "segment_ids", "perm", "tokens", "positions", "row", "col", "src", "dst", "edge_index",
 ))  # fmt: skip
 UNSURE_INDEX_NAMES = frozenset(("target", "targets", "y_true"))
+LABEL_NAMES = frozenset(("label", "labels", "target", "targets", "y_true", "gt", "ground_truth", "done", "dones"))
+"""Names of data that get no gradient where backward returns None for them, also if they are real numbers."""
 MASK_NAMES = frozenset((
     "mask", "attn_mask", "condition", "cond", "keep", "valid", "padding_mask", "key_padding_mask",
 ))  # fmt: skip

@@ -360,7 +360,7 @@ def _real_kinds(word: str, name: str, gradient: bool | None, hints: SourceHints)
     is_fixed = name in hints.values.fixed and name not in hints.numbers
     is_constant = is_fixed or name in hints.values.constants
     is_label = said in (("simplex", *LABELS) if argument_names.PROBABILITY_NAMES.fullmatch(word) else LABELS)
-    is_label = is_label or said == "boolean"
+    is_label = is_label or said == "boolean" or (said is None and word in argument_names.LABEL_NAMES)
     is_buffer = name in hints.written
     if gradient is False and (is_label or is_constant or is_buffer or hints.refuses_gradient(name)):
         return {"float": 0.0, "label": -LABEL_BONUS}

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
-from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors, says_number
+from gradcli.inputs.hints.argument_names import LABEL_NAMES, PARAMETER_NAMES, excludes_tensors, says_number
 from gradcli.inputs.hints.documented_shapes import Axis, size_of
 from gradcli.inputs.hints.documented_values import MATRICES, Documented
 from gradcli.inputs.hints.source_hints import SourceHints
@@ -331,6 +331,7 @@ def notes_on(
     if overruled:
         given = " ".join(spec.as_flag() for spec in overruled)
         notes.append(f"forward also accepts {given}, but {_NOT_CHECKED[reply]}")
+    notes += _notes_on_labels(solution.guess, slots)
     for index, (domain, parameters) in sorted(solution.guess.domains.items()):
         if domain != "normal" and not is_state(slots[index].name):
             bounds = "".join(f", {key}={value:g}" for key, value in parameters)
@@ -351,6 +352,21 @@ def notes_on(
                 because = "forward seems to compute a softmax, and the name suggests target probabilities"
             notes.append(f"{slots[index].name} is drawn from domain {domain}{bounds}, because {because}")
     return tuple(notes)
+
+
+def _notes_on_labels(guess: Guess, slots: Sequence[Slot]) -> list[str]:
+    """A note on each real tensor that has no gradient because of its name."""
+    names = [
+        (slots[index].name, guess.shapes[index])
+        for index, choice in enumerate(guess.skeleton)
+        if choice.kind == "label"
+    ]
+    return [
+        f"{name} is taken for data without a gradient, because of its name and because backward returns None for it; "
+        f"if it should get a gradient, give -i {name}={'x'.join(map(str, shape)) or 'scalar'}"
+        for name, shape in names
+        if name.lower().strip("_") in LABEL_NAMES
+    ]
 
 
 def _differentiable(accepted: Accepted) -> set[int]:

@@ -134,12 +134,12 @@ def with_probabilities(
         return guess
     for slot, choice in enumerate(guess.skeleton):
         name = trials.slots[slot].name
-        if slot == floats[0] or choice.kind not in ("float", "index") or not PROBABILITY_NAMES.fullmatch(name.lower()):
+        if slot == floats[0] or not PROBABILITY_NAMES.fullmatch(name.lower()):
             continue
         if (
             hints.index_bonus(name)
             or hints.compared_with(name)
-            or (choice.kind == "float" and not _is_free(guess, slot))
+            or not (choice.kind == "index" or _is_free(guess, slot))
         ):
             continue
         kind = "label" if hints.gradient_of(slot) is False else "float"
@@ -187,7 +187,7 @@ def limit_of(domain: DomainChoice) -> str | None:
 def _is_free(guess: Guess, slot: int) -> bool:
     """Whether an argument is a real tensor whose entries do not have to form a matrix of some kind."""
     elementwise = guess.domains.get(slot, ("normal", ()))[0] in ("normal", "positive", "unit", "open-interval")
-    return guess.skeleton[slot].kind == "float" and elementwise
+    return guess.skeleton[slot].kind in ("float", "label") and elementwise
 
 
 def _fits(guess: Guess, slot: int, domain: DomainChoice) -> bool:

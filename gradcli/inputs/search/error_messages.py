@@ -68,7 +68,7 @@ class Mentions:
             return 2.0
         if (choice.kind == "mask" and self._mask) or (choice.kind == "complex" and self._complex):
             return 2.0
-        return 2.0 if choice.kind in ("float", "index") and choice.rank in self._ranks else 0.0
+        return 2.0 if choice.kind in ("float", "label", "index") and choice.rank in self._ranks else 0.0
 
 
 def size_pairs(message: str) -> list[tuple[float, int, int]]:
