@@ -8,7 +8,7 @@ be compared with its claim over steps as long as x itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import final
 
 import numpy as np
@@ -19,7 +19,7 @@ from gradcli.numerics.differences.stencil import NOISE_FACTOR
 from gradcli.numerics.maps.floats import EPS, Mask, Matrix
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.directions import TRIES
-from gradcli.numerics.sampling.line import Line, narrowed, on_grid
+from gradcli.numerics.sampling.line import Bracket, Line, narrowed, on_grid
 
 NODES = 33
 """How many values of the function are computed on one interval [-T, T]."""
@@ -136,29 +136,42 @@ class Stretch:
 
         Where the row is continuous between the nodes, almost nothing is left after the halvings.
         """
-        return self._halved(row, bracket, curve=False)
+        found = self._halved(row, bracket, curve=False)
+        return 0.0 if found is None else found.change
 
-    def jumps(self, row: int, part: float) -> bool:
-        """Whether one row has a jump of at least `part` times its noise.
+    def jumps(self, rows: Sequence[int], part: float) -> bool:
+        """Whether each of some rows has a jump of at least `part` times its noise.
 
         The intervals between nodes across which the row changes most are halved towards the larger change. The change
         across a jump stays; across a smooth curve, a ripple or a kink it shrinks to almost nothing. Rounded values
         change by jumps only, so the values themselves are tried first. The values of an iteration that stops early
-        jump from one smooth curve to another, so the values less the fitted curve are tried next.
+        jump from one smooth curve to another, so the values less the fitted curve are tried next. Where one row jumps,
+        the others may: an iteration makes all of its rows jump alike, and the values there are known.
         """
-        least = part * float(self.noise[row]) / float(self.line.scale[self.rows][row])
-        for curve, taken in ((False, self.values[:, row]), (True, self.left[:, row])):
-            steepest = np.argsort(-np.abs(np.diff(taken)))[:TRIES].tolist()
-            if any(self._halved(row, bracket, curve=curve, least=least) >= least for bracket in steepest):
-                return True
-        return False
+        known: list[Bracket] = []
+        for row in rows:
+            least = part * float(self.noise[row]) / float(self.line.scale[self.rows][row])
+            if not any(abs(self.value(place.high, row) - self.value(place.low, row)) >= least for place in known):
+                found = next((each for each in self._halvings(row, least) if each.change >= least), None)
+                if found is None:
+                    return False
+                known.append(found)
+        return True
 
-    def _halved(self, row: int, bracket: int, *, curve: bool, least: float = 0.0) -> float:
-        """The change that remains when the interval between two nodes is halved repeatedly towards the larger change.
+    def _halvings(self, row: int, least: float) -> Iterator[Bracket]:
+        """What is left of the intervals of one row that are halved, the steepest first; see `jumps`."""
+        for curve, taken in ((False, self.values[:, row]), (True, self.left[:, row])):
+            for bracket in np.argsort(-np.abs(np.diff(taken)))[:TRIES].tolist():
+                found = self._halved(row, bracket, curve=curve, least=least)
+                if found is not None:
+                    yield found
+
+    def _halved(self, row: int, bracket: int, *, curve: bool, least: float = 0.0) -> Bracket | None:
+        """What is left when the interval between two nodes is halved repeatedly towards the larger change.
 
         With `curve`, the fitted curve is subtracted from the values first. An interval with a change below `least` is
-        not halved further. The result is 0 if the change has grown by more than the factor POLE: next to a pole values
-        grow without limit.
+        not halved further. The result is None if the change has grown by more than the factor POLE: next to a pole
+        values grow without limit.
         """
 
         def at(t: float) -> float:
@@ -174,7 +187,7 @@ class Stretch:
         first = last = next(brackets)
         while last.change >= least and (halved := next(brackets, None)) is not None:
             last = halved
-        return last.change if last.change <= POLE * max(first.change, noise) else 0.0
+        return last if last.change <= POLE * max(first.change, noise) else None
 
 
 def stretch(

@@ -160,7 +160,7 @@ def _jumps_between_curves(site: Site, pair: Pair, rows: Mask) -> bool:
     if level is None:
         return False
     excess = np.where(rows, level.noise - ROUNDING * EPS * level.sizes, 0.0)
-    return bool(excess.max() > 0) and level.jumps(int(excess.argmax()), JUMPING)
+    return bool(excess.max() > 0) and level.jumps([int(excess.argmax())], JUMPING)
 
 
 def _is_right_between_jumps(site: Site, first: _Off, focus: Focus) -> bool:

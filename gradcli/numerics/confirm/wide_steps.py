@@ -23,7 +23,7 @@ from gradcli.numerics.outcome import Pair
 from gradcli.numerics.reference.discrepancy import compare
 from gradcli.numerics.regularity.iteration import LOOSE, iterates, left_by_stopping, where_it_stops
 from gradcli.numerics.regularity.stored_format import format_at
-from gradcli.numerics.sampling.directions import Focus, focuses, random_direction
+from gradcli.numerics.sampling.directions import TRIES, Focus, focuses, random_direction
 from gradcli.numerics.sampling.line import GRID, Line, on_grid
 from gradcli.numerics.wording import of_largest
 
@@ -49,8 +49,6 @@ less than 1e-8."""
 ROUNDINGS = 4.0
 """Noise of up to this many unit roundoffs of the format that holds the values is rounding: a formula rounds a few
 times."""
-ROWS_TRIED = 4
-"""In at most this many of the roughest rows a jump is looked for."""
 FEW_ROWS = 8
 """If there are more rows, the one with the largest slope is tried first; if it does not agree, neither does the claim.
 This affects only the cost."""
@@ -132,7 +130,7 @@ def agreement(site: Site, pair: Pair, gap: float, *, sloped: bool = False, least
     if first is None:
         return None
     reaches = [reach for reach in REACHES if reach <= first.reach]
-    second = _along(site, pair, whole, case, random_direction(site.rng, whole.drawn), reaches)
+    second = _along(site, pair, whole, case, random_direction(site.rng, whole.drawn), reaches, noise=first.noise)
     if second is None or any(_contradicts(site, pair, group, case, first.noise) for group in groups):
         return None
     coarsest = max(first, second, key=lambda wide: wide.resolution)
@@ -180,13 +178,20 @@ def steepest(site: Site, rows: Mask, focus: Focus) -> Vector:
 
 
 def _along(
-    site: Site, pair: Pair, focus: Focus, case: _Case, direction: Vector, reaches: Sequence[float]
+    site: Site,
+    pair: Pair,
+    focus: Focus,
+    case: _Case,
+    direction: Vector,
+    reaches: Sequence[float],
+    noise: float = 0.0,
 ) -> Wide | None:
     """How well the claim agrees along one direction.
 
     Three adjacent lengths of interval form a window; only windows whose noise consists of rounding or jumps count. The
     first one that agrees at an allowed resolution gives the result. The next one replaces it if it agrees at a finer
-    resolution.
+    resolution. Noise that was found to consist of these along another direction is `noise`, relative to the values: it
+    is not looked at again unless it is clearly larger, by `FAIL_FACTOR`.
 
     Returns:
         None if no window agrees; if one before the result, or the next one after it, contradicts by more than three
@@ -206,7 +211,8 @@ def _along(
     for levels in _windows(site, direction, reaches, rows, known):
         off, wide = _weigh(site, levels, rows, stop, scale)
         agrees = off <= 1 and wide.resolution <= (case.limit if best is None else best.resolution)
-        if (agrees or off > FAIL_FACTOR) and _is_noise(site, levels, rows, stop, case):
+        is_known = wide.noise <= FAIL_FACTOR * noise
+        if (agrees or off > FAIL_FACTOR) and (is_known or _is_noise(site, levels, rows, stop, case)):
             if not agrees:
                 return None
             if best is None:
@@ -349,8 +355,8 @@ def _is_noise(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None,
     noise = np.where(rows & (coarsest.noise > rounding), coarsest.noise, 0.0)
     if stop is not None and (stop.jump >= JUMPING * noise.max() or (case.gap < LOOSE and stop.place <= coarsest.reach)):
         return True
-    roughest = [row for row in np.argsort(-noise)[:ROWS_TRIED].tolist() if noise[row] > 0.1 * noise.max()]
-    return all(coarsest.jumps(row, JUMPING) for row in roughest)
+    roughest = [row for row in np.argsort(-noise)[:TRIES].tolist() if noise[row] > 0.1 * noise.max()]
+    return coarsest.jumps(roughest, JUMPING)
 
 
 def _weigh(
