@@ -72,7 +72,6 @@ MECHANISMS = [
     Mechanism("differences.directional", "_Search._drowned", nothing_of),
     Mechanism("differences.directional", "_Search._unsettled", nothing_of),
     Mechanism("differences.directional", "_Search._lengthen", argument(1)),
-    Mechanism("differences.noise", "pool", argument(0)),
     Mechanism("differences.formats", "single_precision", lambda values: np.zeros(values.shape[1], bool)),
     Mechanism(
         "differences.noise", "quantised", lambda values: (np.zeros(values.shape[1], bool), np.zeros(values.shape[1]))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gradcli.numerics.differences.noise import Cluster, measure_cluster, pool
+from gradcli.numerics.differences.noise import Cluster, measure_cluster
 from gradcli.numerics.differences.stencil import SymmetricPair, Windows, derivative_windows, kink_windows, pair
 from gradcli.numerics.maps.floats import EPS, Mask
 from gradcli.numerics.maps.sizes import COARSE
@@ -85,8 +85,7 @@ class Ladder:
         broken = cluster.broken.copy()
         for coarser in (c for k, c in self.clusters.items() if k < level):
             broken &= coarser.broken  # a kink at x itself shows at every coarser scale as well
-        noise = pool(cluster.noise, line.centre)
-        self.clusters[level] = Cluster(cluster.step, noise, cluster.constant, broken)
+        self.clusters[level] = replace(cluster, broken=broken)
         self.cluster_pairs[level] = [self._pair(steps[j]) for j in (3, 1, 0)]
         return self.clusters[level]
 

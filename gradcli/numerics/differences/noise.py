@@ -7,7 +7,6 @@ import numpy as np
 from gradcli.frozen import dataclass
 from gradcli.numerics.differences.formats import FLOAT32, single_precision
 from gradcli.numerics.maps.floats import EPS, Mask, Matrix
-from gradcli.numerics.maps.median import median
 from gradcli.numerics.maps.space import Vector
 
 ROUNDING_FLOOR = 0.4
@@ -89,16 +88,3 @@ def measure_cluster(nodes: Vector, values: Matrix, step: float) -> Cluster:
         noise = np.where(single_precision(safe), np.maximum(noise, 0.5 * FLOAT32.roundoff * size), noise)
     constant = finite & (np.ptp(safe, axis=0) == 0)
     return Cluster(step, np.maximum(noise, ROUNDING_FLOOR * EPS * size), constant, broken)
-
-
-def pool(noise: Vector, centre: Vector) -> Vector:
-    """Raise the noise of every output to the median relative noise of all, if there are eight outputs or more.
-
-    The residual of a single output may be small by chance.
-    """
-    size = np.abs(centre)
-    usable = (size > 0) & np.isfinite(noise)
-    if noise.size < 8 or not usable.any():
-        return noise
-    raised: Vector = np.maximum(noise, median(noise[usable] / size[usable]) * np.where(np.isfinite(size), size, 0.0))
-    return raised
