@@ -21,7 +21,13 @@ Axis = int | str
 _NAME = r"[A-Za-z]\w*"
 _TERM = rf"(?:{_NAME}|\d+{_NAME}|\d+)"
 _AXIS = rf"(?:\*\w*|\.\.\.|{_TERM}(?:\s*(?://|[-+*/])\s*{_TERM})*)"
-_GROUP = re.compile(rf"(?P<open>[(\[])\s*(?P<axes>{_AXIS}(?:\s*(?:,|\sx\s|×)\s*{_AXIS})*)\s*(?P<comma>,?)\s*[)\]]")
+_LETTER = r"(?:\d*(?:[A-Z]\w?|[a-z]\d?)|\d+)(?!\w)"
+_LETTERS = rf"(?:\.\.\.|{_LETTER}(?:(?://|[-+*/]){_LETTER})*)"
+"""An axis that may stand among others without commas: short, unlike a word of prose."""
+_APART_BY_BLANKS = rf"(?![^)\]]*\sx\s)(?:{_LETTERS}[ \t])+{_LETTERS}"
+_GROUP = re.compile(
+    rf"(?P<open>[(\[])\s*(?P<axes>{_AXIS}(?:\s*(?:,|\sx\s|×)\s*{_AXIS})*|{_APART_BY_BLANKS})\s*(?P<comma>,?)\s*[)\]]"
+)
 _ENDS = re.compile(r"\.\s|;|->|→|\n\s*\n|\breturns?\b", re.IGNORECASE)
 _TENSOR = re.compile(r"(?:tensor|array)$", re.IGNORECASE)
 _SHAPE_WORD = re.compile(r"\b(?:shapes?|sizes?|dim(?:ension)?s?)\b", re.IGNORECASE)
@@ -58,7 +64,14 @@ _SKIPPED = re.compile(r"^\s*(?:Returns?|Yields?|Outputs?|Raises)\s*:?\s*$", re.I
 _SECTION = re.compile(r"^\s*(?:Args|Arguments|Parameters|Params|Inputs?|Shapes?)\s*:?\s*$", re.IGNORECASE)
 _COMPONENTS = re.compile(r"[(\[][^()\[\]]*[)\]]\s*$")
 """The names of entries before a shape, as in `spring = (stiffness, damping) (2,)`."""
-_UNBRACKETED = re.compile(rf"(?P<name>{_NAME})\s*:?\s(?P<axes>{_AXIS}(?:\s?,\s?{_AXIS})*)")
+_MERGED = rf"\({_LETTERS}(?:[ \t]{_LETTERS})+\)"
+"""Axes that are one, as in `x: b n (h d)`."""
+_SIZE = rf"(?:{_MERGED}|{_LETTERS}|(?:{'|'.join(sorted(_USUAL))})(?!\w))"
+_SEPARATORS = (r"[ \t]?,[ \t]?", r"[ \t]x[ \t]", r"[ \t]?×[ \t]?", r"[ \t]")
+_SIZES = rf"(?:{'|'.join(f'{_SIZE}(?:{each}{_SIZE})+' for each in _SEPARATORS)}|{_SIZE})"
+_AFTER_SIZES = rf"(?=\s*(?:$|[;|,]|\.(?:\s|$)|\((?!{_LETTERS}[ \t)])|(?:tensor|array|matrix)\b)|\s{{2,}})"
+_BEFORE_A_NAME = r"(?:^|\s{2,}|[;|,.:(-]\s*|\band\s+)"
+_CROSSES = re.compile(r"(?<!\w)(?=\w*[A-Z])(?:[A-Z]|\d+)(?:x(?:[A-Z]|\d+))+(?!\w)")
 _APART = re.compile(r"\s{2,}|\s*[;|]\s*")
 """What stands between the shapes of a line without brackets, `u T,B,3*D   x T,B,D   bias 3*D`."""
 _LARGEST = 64
@@ -172,6 +185,7 @@ class _Kind(Enum):
 
 def _described(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[Axis, ...], _Kind]]:
     """The arguments with their shapes, and how the text gives them."""
+    text = _CROSSES.sub(lambda match: match[0].replace("x", " x "), text)
     end, owners, shape = 0, list[str](), None
     for group in _GROUP.finditer(text):
         between = text[end : group.start()]
@@ -189,17 +203,44 @@ def _described(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[Axi
         owners = _owners(between, names, text[end:])
         kind = _Kind.LIST if len(owners) > 1 else _Kind.OWN if _OWN.search(between) else _Kind.LOOSE
         yield from ((name, shape, kind) for name in owners)
-    for line in text.splitlines():
-        entries = [_UNBRACKETED.fullmatch(each) for each in _APART.split(line.strip(" \t#-*"))]
-        given = [(each["name"], each["axes"].split(",")) for each in entries if each is not None]
-        if (
-            len(given) == len(entries) > 1
-            and {name for name, _ in given} <= set(names)
-            and any(len(axes) > 1 for _, axes in given)
-        ):
-            for name, axes in given:
-                stripped = map(str.strip, axes)
-                yield name, tuple(int(each) if each.isdigit() else _spelt_out(each) for each in stripped), _Kind.OWN
+    for name, shape in _unbracketed(names, text):
+        yield name, shape, _Kind.OWN
+
+
+def _unbracketed(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[Axis, ...]]]:
+    """The shapes in lines without brackets: `u, v: B L D   A: D N`, and without colons where they give nothing else."""
+    name = rf"[`'\"*]*(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?!\w)[`'\"*]*"
+    several = rf"(?P<names>{name}(?:(?:\s*[,&/]\s*|\s+and\s+|[ \t](?![A-Z])){name})*)"
+    own = re.compile(rf"{several}(?:\s*:\s*|\s)(?P<axes>{_AXIS}(?:\s?,\s?{_AXIS})*|{_SIZES})")
+    inside = re.compile(rf"{_BEFORE_A_NAME}{several}\s*:\s*(?P<axes>{_SIZES}){_AFTER_SIZES}")
+    known: set[Axis] = set()
+    for whole in text.splitlines() if names else ():
+        line = re.split(r"->|→|\breturns?\b", whole.strip(" \t#-*"), maxsplit=1, flags=re.IGNORECASE)[0].rstrip()
+        entries = [own.fullmatch(each) for each in _APART.split(line)]
+        found = [each for each in entries if each is not None]
+        if len(found) < len(entries) or len(found) == 1:
+            found = list(inside.finditer(line))
+        given = [(re.findall(r"\w+", each["names"]), _axes(each["axes"])) for each in found]
+        if any(_is_a_shape(shape, names) or (len(shape) == 1 and shape[0] in known) for _, shape in given):
+            known.update(axis for _, shape in given for axis in shape)
+            yield from ((name, shape) for owners, shape in given for name in owners if name in names)
+
+
+def _is_a_shape(shape: tuple[Axis, ...], names: Sequence[str]) -> bool:
+    """Whether axes without brackets are a shape for sure: not arguments, nor components, nor two words of prose."""
+    words = [axis for axis in shape if isinstance(axis, str)]
+    is_prose = len(shape) == 2 and all(word in _USUAL for word in words)
+    are_names = all(word in names and word.islower() for word in words)
+    return len(shape) > 1 and bool(words) and not (is_prose or are_names or _are_components(shape))
+
+
+def _axes(text: str) -> tuple[Axis, ...]:
+    """The axes in a text that commas, blanks or crosses divide; `(h d)` is a product."""
+    text = re.sub(_MERGED, lambda match: re.sub(r"\s+", "*", match[0][1:-1]), text)
+    parts = re.split(r",|\sx\s|×", text)
+    if len(parts) == 1 and re.fullmatch(_SIZES, text) is not None:
+        parts = text.split()
+    return tuple(int(each) if each.isdigit() else _spelt_out(each) for each in map(str.strip, parts))
 
 
 def without_shape(description: str, names: Sequence[str]) -> str:
@@ -215,11 +256,12 @@ def _shape(group: re.Match[str], before: str, names: Sequence[str]) -> tuple[Axi
     word = re.search(r"\w+$", before)
     if (word is not None and _TENSOR.search(word[0]) is None) or _RANGE.search(before) is not None:
         return None
-    texts = [each.strip() for each in re.split(r",|\sx\s|×", group["axes"])]
-    shape = tuple(int(each) if each.isdigit() else _spelt_out(each) for each in texts)
+    shape = _axes(group["axes"])
     if any(isinstance(axis, int) and not 0 < axis <= _LARGEST for axis in shape):
         return None
     words = [axis for axis in shape if isinstance(axis, str)]
+    if re.fullmatch(_APART_BY_BLANKS, group["axes"]) is not None and not (words and _may_precede(before, names)):
+        return None
     if len(shape) > 1 and all(word in names for word in words) and len(words) == len(shape):
         return None
     if len(shape) > 1 and not _is_announced(before) and _are_components(shape):
@@ -233,6 +275,12 @@ def _shape(group: re.Match[str], before: str, names: Sequence[str]) -> tuple[Axi
         named = re.search(r"(\w+)[`'\"*]*\s*([:=]?)\s*$", _COMPONENTS.sub("", before))
         sure = sure or (word is None and named is not None and (bool(named[2]) or named[1] in names))
     return shape if sure or (not words and len(shape) > 1) else None
+
+
+def _may_precede(before: str, names: Sequence[str]) -> bool:
+    """Whether axes in brackets without commas may follow a text: a product does in `E / (R T)`."""
+    word = re.search(r"(\w+)[`'\"*]*\s*:?\s*$", before)
+    return _is_announced(before) or (word is not None and word[1] in names)
 
 
 def _is_announced(before: str) -> bool:
@@ -271,8 +319,13 @@ def _owners(text: str, names: Sequence[str], after: str) -> list[str]:
         short = [] if word is None else [name for name in names if _is_short_for(name, word[1])]
         return short if len(short) == 1 else []
     owners = [places[last][0]]
+    listed = re.split(r"[,;)\]\n]", text[: places[last].end()])[-1].split()
+    all_names = all(word in names for word in listed)
     for one, other in zip(reversed(places[:last]), reversed(places[1 : last + 1]), strict=True):
-        if re.fullmatch(r"[`'\"\s]*(?:,|and|&|/|,\s*and)[`'\"\s]*", text[one.end() : other.start()]) is None:
+        between = text[one.end() : other.start()]
+        if re.fullmatch(r"[`'\"\s]*(?:,|and|&|/|,\s*and)[`'\"\s]*", between) is None and not (
+            not between.strip() and all_names
+        ):
             break
         if _OPERAND.search(text[: one.start()]) is not None:
             break

@@ -161,6 +161,20 @@ def test_a_matrix_described_so_is_drawn_so(ns: Any) -> None:
         ("pos vel", "positions (N, 3), velocities (N, 3)", {"pos": ("N", 3), "vel": ("N", 3)}),
         ("ws x", "windows (N, C) of x (M, C)", {"x": ("M", "C")}),
         ("post pos", "positions (N, 3)", {}),
+        (
+            "x y w s",
+            "x, y: B L D   w: D N   s: D",
+            {"x": ("B", "L", "D"), "y": ("B", "L", "D"), "w": ("D", "N"), "s": ("D",)},
+        ),
+        ("x w", "x: B L D, w: D -> B L D", {"x": ("B", "L", "D"), "w": ("D",)}),
+        ("x w", "x: b n (h d); w: h d (of each head)", {"x": ("b", "n", "h*d"), "w": ("h", "d")}),
+        ("x w", "Args:\n    x: B T C\n    w: C", {"x": ("B", "T", "C"), "w": ("C",)}),
+        ("x w", "x: BxTx3, w: N x D matrix", {"x": ("B", "T", 3), "w": ("N", "D")}),
+        ("x w", "x (B T C), w [C]", {"x": ("B", "T", "C"), "w": ("C",)}),
+        ("s t x", "s t (C,), x (N, C)", {"s": ("C",), "t": ("C",), "x": ("N", "C")}),
+        ("x w", "y = x w (N, K), exp(-x / (R T)), f(x w) * (x W)", {"w": ("N", "K")}),
+        ("x w", "x: the input of w. w: hidden features, w: 1 2, x (see w)", {}),
+        ("p q x y z", "p: x y z, q: y", {}),
         ("pts points", "the points (N, 2)", {"points": ("N", 2)}),
     ],
 )
@@ -228,9 +242,53 @@ def spring(ns: Any, factor: float) -> Any:
     return Spring
 
 
+def leaky(ns: Any, factor: float) -> Any:
+    class Leaky(ns.autograd.Function):
+        # x, gain: B T C   decay: C
+        @staticmethod
+        def forward(ctx: Any, x: Any, gain: Any, decay: Any) -> Any:
+            state, states = 0 * x[:, 0], []
+            for step in range(x.shape[1]):
+                states.append(state)
+                state = decay * state + gain[:, step] * x[:, step]
+            ctx.save_for_backward(x, gain, decay, ns.stack(states, 1))
+            return state
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, gain, decay, states = ctx.saved_tensors
+            to_x, to_gain, to_decay = [], [], ns.zeros_like(decay)
+            for step in reversed(range(x.shape[1])):
+                to_x.insert(0, g * gain[:, step])
+                to_gain.insert(0, g * x[:, step])
+                to_decay = to_decay + (g * states[:, step]).sum(0)
+                g = g * decay
+            return ns.stack(to_x, 1), ns.stack(to_gain, 1), factor * to_decay
+
+    return Leaky
+
+
+def rescaled(ns: Any, factor: float) -> Any:
+    class Rescaled(ns.autograd.Function):
+        # low high (C,), x (B, T, C)
+        @staticmethod
+        def forward(ctx: Any, x: Any, low: Any, high: Any) -> Any:
+            part = ns.sigmoid(x)
+            ctx.save_for_backward(part, low, high)
+            return low + (high - low) * part
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            part, low, high = ctx.saved_tensors
+            to_x = g * (high - low) * part * (1 - part)
+            return to_x, (g * (1 - part)).sum((0, 1)), factor * (g * part).sum((0, 1))
+
+    return Rescaled
+
+
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("factor", [1, 1.01])
-@pytest.mark.parametrize("make", [projection, gate, spring])
+@pytest.mark.parametrize("make", [projection, gate, spring, leaky, rescaled])
 def test_inputs_of_these_shapes(ns: Any, make: Any, factor: float) -> None:
     (case,) = gradcli.check(make(ns, factor), order=1, shrink=False).cases
     shapes = {spec.name: spec.shape for spec in case.inputs}
