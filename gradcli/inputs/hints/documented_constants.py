@@ -54,12 +54,18 @@ _PROSE = (
         re.IGNORECASE,
     ),
     re.compile(
-        rf"(?:^|[.;,(\n])\s*(?:the\s+)?{_LIST}(?P<between>(?:\s+(?:[^\s,.;:()\[\]]|\.(?=\d))+){{1,6}}\s*{_ASIDE}?)\s*[,(]?\s*"
-        rf"{_SAYS}",
+        rf"(?:^|[.;,(\n])\s*(?:the\s+)?{_LIST}(?:\s*{_ASIDE})?"
+        rf"(?P<between>(?:\s+(?:[^\s,.;:()\[\]]|\.(?=\d))+){{1,6}}\s*{_ASIDE}?)\s*[,(]?\s*{_SAYS}",
         re.IGNORECASE,
     ),
     re.compile(rf"{_LIST}\s+(?:gets?|receives?|has|have|needs?|requires?) no {GRADIENT}", re.IGNORECASE),
 )
+_EACH_WITH_ITS_SHAPE = re.compile(
+    rf"(?P<items>(?:\w+\s*{_ASIDE}\s*(?:,|(?:,\s*)?\band\b)\s*)+)"
+    rf"(?P<last>\w+)\s*{_ASIDE}(?P<between>(?:\s+[^\s,.;:()\[\]]+)*\s+\w+(?:s|ices))\s*[,(]?\s*{_SAYS}",
+    re.IGNORECASE,
+)
+"""A noun in the plural is one for all in front of it: `u (N,), v (M,) power vectors, no gradient`."""
 
 
 def says_constant(description: str, names: Sequence[str], described: Collection[str] = ()) -> bool:
@@ -93,3 +99,11 @@ def constants_named(names: Sequence[str], text: str) -> Iterator[str]:
             if _PARTLY.search(between) or set(names).intersection(re.findall(r"\w+", between)):
                 continue
             yield from (name for name in owners if name in names)
+
+
+def constants_together(names: Sequence[str], text: str) -> Iterator[frozenset[str]]:
+    """The sets of arguments, each with its shape, that a noun in the plural may be about: the last ones before it."""
+    for match in _EACH_WITH_ITS_SHAPE.finditer(text):
+        owners = re.findall(rf"(\w+)\s*{_ASIDE}", match["items"])
+        if _PARTLY.search(match["between"]) is None and set(owners) <= set(names):
+            yield frozenset((*owners, match["last"]))

@@ -87,7 +87,10 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     tensors = frozenset(name for name, annotation in annotations.items() if names_tensors(annotation))
     saving = tree if info.setup_context is None else tree_of(source_of(info.setup_context))
     numbers = numbers_among(saving, names, gradients, {*tensors, *documented, *values.domains, *arrays}, tree)
-    left_out = undifferentiated(called, own, info.documentation, text, numbers=numbers | {*called} - {*needed})
+    none = [written[name] for name, gradient in zip(names, gradients, strict=True) if gradient is False]
+    left_out = undifferentiated(
+        called, own, info.documentation, text, numbers=numbers | {*called} - {*needed}, none=none
+    )
     constants = values.constants.union(name for name, said in written.items() if said in left_out)
     return SourceHints(
         forward=own,

@@ -55,6 +55,10 @@ from gradcli.verdict import Verdict
         ("y, m: running statistics (N,)", {"y", "m"}),
         ("y: fixed embeddings (N, D)", {"y"}),
         ("y: the output of frozen layers (N, D)", set()),
+        ("x (N,), y (N, K) centres of bins, no gradient, m scalar", {"y"}),
+        ("x (N,), y (N,) clipped weights (no gradient)", {"y"}),
+        ("x (N,); y [N] weights, not differentiated", {"y"}),
+        ("x (N,), y (N,) weights where positive, no gradient", set()),
     ],
 )
 def test_what_says_so(text: str, constants: set[str]) -> None:
@@ -126,6 +130,19 @@ def test_a_documented_constant_needs_no_gradient(ns: Any, text: str, factor: flo
 def test_without_these_words_the_gradient_is_missing(ns: Any) -> None:
     (case,) = gradcli.check(nll_of(ns, "y: observed counts", 1), order=1, shrink=False).cases
     assert {f.input for f in case.findings} == {"y"}
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("x (N, D); centre (D,), spread (D,) stored moments, no gradient", set()),
+        ("x (N, D); centre (D,), spread (D,) stored moment, no gradient", {"centre"}),
+        ("x (N, D), centre (D,), spread (D,) stored moments, no gradient", {"centre"}),
+    ],
+)
+def test_one_noun_for_several_with_their_shapes(ns: Any, text: str, wrong: set[str]) -> None:
+    (case,) = gradcli.check(whitened(ns, text, 1), order=1, shrink=False).cases
+    assert {finding.input for finding in case.findings} == wrong
 
 
 def whitened(ns: Any, documentation: str, factor: float) -> type:

@@ -6,7 +6,7 @@ What stands beside the code of backward counts too, as `# no gradient for y` abo
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from gradcli.inputs.hints.documented_constants import GRADIENT, constants_named
+from gradcli.inputs.hints.documented_constants import GRADIENT, constants_named, constants_together
 from gradcli.inputs.hints.documented_shapes import texts_of
 from gradcli.inputs.hints.prose.descriptions import descriptions
 
@@ -42,7 +42,13 @@ A list alone, as `Gradients with respect to x and w.`, may have forgotten one as
 
 
 def undifferentiated(
-    names: Sequence[str], source: str, documentation: str, backward: str, *, numbers: Collection[str] = ()
+    names: Sequence[str],
+    source: str,
+    documentation: str,
+    backward: str,
+    *,
+    numbers: Collection[str] = (),
+    none: Collection[str] = (),
 ) -> frozenset[str]:
     """The arguments of which a text or a comment in backward says so, and those that a list of the others leaves out.
 
@@ -52,9 +58,11 @@ def undifferentiated(
         documentation: a further text, such as the class's docstring.
         backward: its source. A comment `gradient with respect to x` says there what the next line computes.
         numbers: arguments that may be numbers, of which a list of those with gradients says nothing.
+        none: those for which backward returns None, as for all that have one description.
     """
     comments, texts = texts_of(backward, ""), texts_of(source, documentation)
     said = {name for text in comments for name in constants_named(names, text)}
+    said.update(name for text in texts for each in constants_together(names, text) if each <= {*none} for name in each)
     lists = [match["items"] for text in (*texts, *comments) for only in _ONLY for match in only.finditer(text)]
     lists += [match["items"] for text in texts for match in _SENTENCE.finditer(text)]
     words = [word for each in lists for word in re.findall(r"\w+", each) if word.lower() not in ("the", "and")]
