@@ -106,10 +106,13 @@ class SourceHints:
             bonuses[len(self.documented[name])] = DOCUMENTED_BONUS
         return bonuses
 
-    def least_rank(self, name: str) -> int:
-        """The smallest rank with which forward can read the axes that it reads of this argument, as in x.shape[2]."""
-        axes = re.findall(rf"(?<![\w.]){re.escape(name)}\.(?:shape\[|size\()(-?\d+)[\])]", self.forward)
-        return max((-int(axis) if axis.startswith("-") else int(axis) + 1 for axis in axes), default=0)
+    def lacks_axes(self, name: str, rank: int) -> float:
+        """1 where forward reads an axis that a tensor of this rank lacks, as in x.shape[2]; 0.5 where backward does."""
+        pattern = rf"(?<![\w.]){re.escape(name)}\.(?:shape\[|size\()(-?\d+)[\])]"
+        for code, share in ((self.forward, 1.0), (self.backward, 0.5)):
+            if any(not -rank <= int(axis) < rank for axis in re.findall(pattern, code)):
+                return share
+        return 0.0
 
     @property
     def _reduced_axes(self) -> set[int]:

@@ -284,10 +284,9 @@ def _add_tensors(
         ranks[rank] = ranks.get(rank, 2.0) - bonus
     said = hints.values.domains.get(name)
     ranks = _with_vectors({rank: cost - _said_bonus(said, rank) for rank, cost in ranks.items()}, name, names)
-    least = hints.least_rank(name)
     kinds = _real_kinds(word, name, gradient, hints)
     for (rank, cost), (kind, more) in itertools.product(ranks.items(), kinds.items()):
-        costs.put(cost + more + offset + LOW_RANK_COST * (rank < least), Choice(kind=kind, rank=rank))
+        costs.put(cost + more + offset + LOW_RANK_COST * hints.lacks_axes(name, rank), Choice(kind=kind, rank=rank))
     is_table = hints.is_table(name, names)
     index = UNSURE_INDEX_COST if is_table else _index_cost(word, position, annotation)
     named = _index_cost(word, position, annotation) <= NAMED_INDEX_COST
@@ -301,7 +300,7 @@ def _add_tensors(
     seems_index = -WITH_GRADIENT_COST if has_gradient else hints.index_bonus(name)
     seems_index += SAID_BONUS * ((said == "indices") - (said == "signs"))
     for rank, cost in (LATER_RANK_COSTS if is_table else INDEX_RANK_COSTS).items():
-        low = LOW_RANK_COST * (rank < least) - bonuses.get(rank, 0.0)
+        low = LOW_RANK_COST * hints.lacks_axes(name, rank) - bonuses.get(rank, 0.0)
         costs.put(cost + index - seems_index + offset + low, Choice(kind="index", rank=rank))
     mask = _mask_cost(word, position) - (SAID_BONUS + MASK_COST - WITH_GRADIENT_COST * has_gradient) * (
         said == "boolean"

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import gradcli
 from gradcli.cases import CheckSpec
 from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import case_of
@@ -210,3 +211,35 @@ def test_inputs_that_backward_fits_as_well_are_found(ns: Any, rule: Callable[...
     result = check_object(target, case_of(CheckSpec(target="module:Own"), settings))
     assert result.verdict is (Verdict.FAILED if wrong else Verdict.PASSED), (result.findings, result.error)
     assert not any("shape" in finding.kind.value for finding in result.findings)
+
+
+def chunks(ns: Any, factor: float) -> type:
+    class Chunks(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, query: Any, key: Any, value: Any) -> Any:
+            ctx.save_for_backward(query, key, value)
+            parts = zip(query.split(4, 1), key.split(4, 1), value.split(4, 1), strict=True)
+            return ns.cat([q @ (k.mT @ v) for q, k, v in parts], 1)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            query, key, value = ctx.saved_tensors
+            grads = [
+                ns.zeros(key.shape[0], 0, size, dtype=g.dtype)
+                for size in (query.shape[2], key.shape[2], value.shape[2])
+            ]
+            for q, k, v, part in zip(*(each.split(4, 1) for each in (query, key, value, g)), strict=True):
+                inner = q.mT @ part
+                added = part @ (v.mT @ k), factor * v @ inner.mT, k @ inner
+                grads = [ns.cat([done, new], 1) for done, new in zip(grads, added, strict=True)]
+            return tuple(grads)
+
+    return Chunks
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_a_rank_with_the_axes_that_backward_reads(factor: float) -> None:
+    (case,) = gradcli.check(chunks(pytest.importorskip("torch"), factor), order=1, shrink=False).cases
+    assert [len(spec.shape or ()) for spec in case.inputs] == [3, 3, 3]
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), case.error
+    assert {finding.input for finding in case.findings} == (set() if factor == 1 else {"key"})
