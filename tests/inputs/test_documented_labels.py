@@ -155,3 +155,33 @@ def test_labels_are_real_numbers_where_forward_takes_no_class_numbers():
     assert case.inputs[1].domain != "indices"
     (case,) = gradcli.check(hinge(False), order=1, shrink=False).cases
     assert wrong_inputs(case) == {"logits"}
+
+
+def margin(code, factor):
+    torch = pytest.importorskip("torch")
+
+    class Margin(torch.autograd.Function):
+        """score: (N,), label: (N,) in {0, 1}"""
+
+        @staticmethod
+        def forward(ctx, score, label):
+            sign = 1 - (label << 1) if code == "shifted" else 1 - 2.0 * label
+            ctx.save_for_backward(score, sign)
+            return torch.nn.functional.softplus(sign * score).sum()
+
+        @staticmethod
+        def backward(ctx, g):
+            score, sign = ctx.saved_tensors
+            return factor * g * torch.sigmoid(sign * score) / sign, None
+
+    return Margin
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+@pytest.mark.parametrize(("code", "domain"), [("shifted", "indices"), ("plain", "binary")])
+def test_documented_labels_of_two_classes(code, domain, factor):
+    (case,) = gradcli.check(margin(code, factor), order=1, shrink=False).cases
+    label = case.inputs[1]
+    assert (label.domain, label.parameters) == (domain, (("high", 2),) if code == "shifted" else ())
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), case.findings
+    assert {finding.input for finding in case.findings} == (set() if factor == 1 else {"score"})

@@ -98,13 +98,14 @@ OMITTED = Choice(kind="omitted")
 class Slot:
     """One argument of forward and its choices, cheapest first; `fixed` is what the user gave for it.
 
-    `suggested` holds "index" or "mask" where the name, the annotation or the source says that it is one.
+    `suggested` holds "index" or "mask" where something says that it is one, `said` the domain that documentation names.
     """
 
     name: str
     parameter: Parameter
     choices: tuple[tuple[float, Choice], ...]
     suggested: frozenset[str] = frozenset()
+    said: str | None = None
     fixed: InputSpec | None = None
     fixed_shape: tuple[int, ...] | None = None
 
@@ -187,6 +188,7 @@ def slot_for(
         parameter=parameter,
         choices=tuple((cost, choice) for choice, cost in ordered),
         suggested=_suggested_kinds(word, name, position, hints, parameter.annotation or ""),
+        said=hints.values.domains.get(name),
     )
 
 
@@ -298,13 +300,12 @@ def _add_tensors(
     # A value that is scattered has a gradient; what JAX calls float0 is the gradient of an index.
     has_gradient = gradient is True and "float0" not in hints.backward
     seems_index = -WITH_GRADIENT_COST if has_gradient else hints.index_bonus(name)
-    seems_index += SAID_BONUS * ((said == "indices") - (said == "signs"))
+    seems_index += SAID_BONUS * ((said == "indices") - (said in ("signs", "binary")))
     for rank, cost in (LATER_RANK_COSTS if is_table else INDEX_RANK_COSTS).items():
         low = LOW_RANK_COST * hints.lacks_axes(name, rank) - bonuses.get(rank, 0.0)
         costs.put(cost + index - seems_index + offset + low, Choice(kind="index", rank=rank))
-    mask = _mask_cost(word, position) - (SAID_BONUS + MASK_COST - WITH_GRADIENT_COST * has_gradient) * (
-        said == "boolean"
-    )
+    is_mask = said == "boolean"
+    mask = _mask_cost(word, position) - is_mask * (SAID_BONUS + MASK_COST - WITH_GRADIENT_COST * has_gradient)
     for rank, cost in MASK_RANK_COSTS.items():
         costs.put(
             cost + mask - hints.mask_bonus(name) + offset - bonuses.get(rank, 0.0), Choice(kind="mask", rank=rank)

@@ -15,6 +15,8 @@ def domain_of_whole_numbers(
     """The domain of the whole numbers in slot `index`, where indices are below `high`."""
     if _are_pointers(slots[index], shapes[index]):
         return "pointers", (("high", _pointed_at(slots, skeleton, shapes, index)),)
+    if slots[index].said == "binary":
+        return "indices", (("high", 2),)
     low = int(LENGTH_NAMES.fullmatch(_word(slots[index])) is not None or _first_is_blank(slots, skeleton))
     return "indices", (*((("low", low),) * low), ("high", high + low))
 
