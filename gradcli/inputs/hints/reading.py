@@ -85,8 +85,8 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     ]
     documented = {**dict.fromkeys(scalars, ()), **entries, **values.shapes, **shapes}
     tensors = frozenset(name for name, annotation in annotations.items() if names_tensors(annotation))
-    saving = tree if info.setup_context is None else tree_of(source_of(info.setup_context))
-    numbers = numbers_among(saving, names, gradients, {*tensors, *documented, *values.domains, *arrays}, tree)
+    setup = own if info.setup_context is None else source_of(info.setup_context)
+    numbers = numbers_among(tree_of(setup), names, gradients, {*tensors, *documented, *values.domains, *arrays}, tree)
     none = [written[name] for name, gradient in zip(names, gradients, strict=True) if gradient is False]
     left_out = undifferentiated(
         called, own, info.documentation, text, numbers=numbers | {*called} - {*needed}, none=none
@@ -109,6 +109,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         arrays=arrays,
         single=single_entries(tree, names),
         numbers=numbers,
+        marks_dirty=".mark_dirty(" in setup,
     )
 
 

@@ -43,7 +43,7 @@ class SourceHints:
     the values. `tensors` are annotated as such. `keys` are JAX's random keys, True for typed ones. `order` holds pairs
     of sizes of which the first is the larger one; `letters` are those of einsums, or the number of `*args`. Forward
     writes into `written`, of which `arrays` cannot be numbers, and takes the only entry of `single`. `numbers` may be
-    such.
+    such. `marks_dirty` says that ctx is told of inputs that forward overwrites.
     """
 
     forward: str
@@ -62,6 +62,7 @@ class SourceHints:
     arrays: frozenset[str] = frozenset()
     single: frozenset[str] = frozenset()
     numbers: frozenset[str] = frozenset()
+    marks_dirty: bool = False
 
     def sum_of(self, position: int) -> Sum | None:
         """The sum of the cotangent that is a factor of this argument's gradient."""

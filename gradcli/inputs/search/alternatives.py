@@ -24,7 +24,8 @@ MAX_ALTERNATIVES = 6
 _FEW_OPTIONAL = 3
 """So many optional arguments are also left out one at a time; more would make too many cases."""
 _AXIS_NAMES = ("dim", "axis")
-_RISKY_FLAGS = ("inplace",)
+_OVERWRITING = ("inplace",)
+"""Names of flags with which forward writes into an input: an author means that as it is only where ctx is told."""
 _NEITHER = ("seed",)
 """Names of arguments left at None: another seed runs the same code."""
 _UNNAMED = "other"
@@ -43,12 +44,12 @@ def alternatives_of(
     accepted: list[tuple[InputSpec, ...]] = []
     modes = itertools.chain(
         other_modes(trials.slots, hints, guess),
-        _other_flags(trials.slots, guess),
+        _other_flags(trials.slots, hints, guess),
         _first_axis(trials.slots, guess),
         _with_constants(trials, hints, guess),
     )
     ranks = itertools.chain(
-        _other_ranks(trials, hints, guess, runs_backward), _refused_flags(trials, guess, runs_backward)
+        _other_ranks(trials, hints, guess, runs_backward), _refused_flags(trials, hints, guess, runs_backward)
     )
     running = (mode for mode in modes if runs_backward(mode))
     broadcast = filter(runs_backward, _broadcast(trials, guess) if hints.undoes_broadcasting else ())
@@ -86,7 +87,8 @@ def with_value(guess: Guess, index: int, value: object) -> Guess:
 
 def other_modes(slots: Sequence[Slot], hints: SourceHints, guess: Guess) -> Iterator[Guess]:
     """The other value of every flag that was left out, and what forward or backward compares words and numbers with."""
-    yield from (with_value(guess, index, not slots[index].parameter.default) for index in _flags_left_out(slots, guess))
+    flags = _flags_left_out(slots, hints, guess)
+    yield from (with_value(guess, index, not slots[index].parameter.default) for index in flags)
     for index, (slot, choice) in enumerate(zip(slots, guess.skeleton, strict=True)):
         default = slot.parameter.default
         if choice.kind == "value" and not slot.parameter.has_default:
@@ -110,21 +112,26 @@ def _unnamed_word(compared: Sequence[Any], value: object) -> tuple[str, ...]:
     return (_UNNAMED,) if isinstance(value, str) and set(compared) == {value} else ()
 
 
-def _other_flags(slots: Sequence[Slot], guess: Guess) -> Iterator[Guess]:
+def _other_flags(slots: Sequence[Slot], hints: SourceHints, guess: Guess) -> Iterator[Guess]:
     """The other values of all flags that were left out, if there are several."""
-    places = _flags_left_out(slots, guess)
+    places = _flags_left_out(slots, hints, guess)
     if len(places) > 1:
         for index in places:
             guess = with_value(guess, index, not slots[index].parameter.default)
         yield guess
 
 
-def _flags_left_out(slots: Sequence[Slot], guess: Guess) -> list[int]:
+def _flags_left_out(slots: Sequence[Slot], hints: SourceHints, guess: Guess) -> list[int]:
     return [
         index
         for index, (slot, choice) in enumerate(zip(slots, guess.skeleton, strict=True))
-        if choice == OMITTED and isinstance(slot.parameter.default, bool) and slot.name.lower() not in _RISKY_FLAGS
+        if choice == OMITTED and isinstance(slot.parameter.default, bool) and _may_change(slot, hints)
     ]
+
+
+def _may_change(slot: Slot, hints: SourceHints) -> bool:
+    """Whether a flag may have its other value: not where forward may write into an input and does not mark it dirty."""
+    return slot.name.lower() not in _OVERWRITING or hints.marks_dirty
 
 
 def _compared(slot: Slot, hints: SourceHints) -> Sequence[Any]:
@@ -187,7 +194,7 @@ def _candidates(
             continue
         if name in _AXIS_NAMES and choice.value in (-1, 1):
             yield with_value(guess, index, 0)
-        if isinstance(choice.value, bool) and name not in _RISKY_FLAGS:
+        if isinstance(choice.value, bool) and _may_change(trials.slots[index], hints):
             yield with_value(guess, index, not choice.value)
     if _takes_complex(hints, guess):
         yield from _complex(guess, attempted)
@@ -232,13 +239,15 @@ def _at_another_rank(
                 break
 
 
-def _refused_flags(trials: Trials, guess: Guess, runs_backward: Callable[[Guess], bool]) -> Iterator[Guess]:
+def _refused_flags(
+    trials: Trials, hints: SourceHints, guess: Guess, runs_backward: Callable[[Guess], bool]
+) -> Iterator[Guess]:
     """The other value of every flag for which forward refuses these inputs, with another rank of the first tensor.
 
     Code behind a flag may be written for a batch, or for sequences, where the rest takes any tensor.
     """
     tensor = next((i for i, c in enumerate(guess.skeleton) if c.kind == "float" and i not in guess.domains), None)
-    for index in _flags_left_out(trials.slots, guess) if tensor is not None else ():
+    for index in _flags_left_out(trials.slots, hints, guess) if tensor is not None else ():
         flipped = with_value(guess, index, not trials.slots[index].parameter.default)
         if trials.judge(flipped) is not None and tensor is not None:
             yield from _at_another_rank(trials, flipped, tensor, runs_backward)

@@ -196,10 +196,30 @@ def either(ns: Any, is_right: bool) -> Any:
     return Either
 
 
-@in_turn("made", [poisson_loss, scaled, loud, averaged, powered, applied, turned, smoothed, either])
+def shrunk(ns: Any, is_right: bool) -> Any:
+    """Overwrites its input on request."""
+
+    class Shrunk(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, inplace: bool = False) -> Any:
+            if inplace:
+                ctx.mark_dirty(x)
+            y = x.tanh_() if inplace else x.tanh()
+            ctx.save_for_backward(y if is_right or not inplace else y * y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (y,) = ctx.saved_tensors
+            return g * (1 - y * y), None
+
+    return Shrunk
+
+
+@in_turn("made", [poisson_loss, scaled, loud, averaged, powered, applied, turned, smoothed, either, shrunk, shrunk])
 @pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
 @pytest.mark.usefixtures("unexplained")
-def test_the_words_that_forward_compares_are_tried(ns: Any, made: Any, is_right: bool) -> None:
+def test_the_words_and_flags_of_forward_are_tried(ns: Any, made: Any, is_right: bool) -> None:
     (case,) = gradcli.check(made(ns, is_right), order=1).cases
     assert case.verdict is (Verdict.PASSED if is_right else Verdict.FAILED), case
 
