@@ -288,3 +288,35 @@ def test_what_forward_squares_is_no_bias(ns: Any) -> None:
 def test_a_bias_and_the_second_of_two_operands_lack_their_gradients(ns: Any, made: Any) -> None:
     case = checked(made(ns, 1.0))
     assert [(finding.kind.value, finding.input) for finding in case.findings] == [("missing-gradient", "b")]
+
+
+def sharpened(ns: Any, *, is_right: bool) -> type:
+    """The sharpness may be a tensor, and has a gradient then; the level may not."""
+
+    class Sharpened(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, k: Any = 1.0, level: Any = 0.0) -> Any:
+            ctx.is_tensor = ns.is_tensor(k)
+            ctx.k = None if ctx.is_tensor else k
+            y = ns.tanh(k * x)
+            ctx.save_for_backward(x, y, k if ctx.is_tensor else None)
+            return y + float(level)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, y, k = ctx.saved_tensors
+            inner = g * (1 - y * y)
+            if not ctx.is_tensor:
+                return inner * ctx.k, None, None
+            return inner * k, (inner * (x if is_right else y)).sum(), None
+
+    return Sharpened
+
+
+@pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
+@pytest.mark.usefixtures("unexplained")
+def test_a_number_that_backward_has_a_gradient_for_is_also_a_tensor(ns: Any, is_right: bool) -> None:
+    (case,) = gradcli.check(sharpened(ns, is_right=is_right), order=1, shrink=False).cases
+    assert case.verdict is (Verdict.PASSED if is_right else Verdict.FAILED), case
+    wrong = {each.input for each in case.evidence if each.verdict is Verdict.FAILED}
+    assert wrong == (set() if is_right else {"k"})

@@ -202,8 +202,12 @@ def _searched(
     if dtype != case.settings.dtype:
         specs, alternatives = _of_dtype(specs, dtype), tuple(_of_dtype(each, dtype) for each in alternatives)
     numbers = differentiated(backend, target, info, case, specs)
-    alternatives = tuple(_with_numbers(each, numbers, info, case)[0] for each in alternatives)
-    specs, notes = _with_numbers(specs, numbers, info, case)
+    notes: tuple[str, ...] = ()
+    if info.differentiates_numbers:
+        alternatives = tuple(_with_numbers(each, numbers, info, case)[0] for each in alternatives)
+        specs, notes = _with_numbers(specs, numbers, info, case)
+    elif numbers:
+        alternatives += (as_tensors(specs, numbers, info),)
     supply = _drawn(specs, alternatives, info, case, InputsFrom.INFERRED)
     return replace(supply, notes=(*found.notes, *notes))
 

@@ -7,6 +7,7 @@ from typing import Any
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument, InputSpec
 from gradcli.results import CheckResult, Finding
+from gradcli.runner.arguments.supply import described
 from gradcli.runner.outcome.recheck import Recheck
 
 
@@ -14,8 +15,10 @@ def inputs_of(result: CheckResult, subject: Subject) -> tuple[InputSpec, ...]:
     """The inputs of the case with the constants and the shapes of the sample that failed."""
     own = {argument.name: argument for argument in subject.arguments}
     specs = {spec.name: _as_in(spec, own.get(spec.name)) for spec in result.inputs}
-    for argument, _ in _changed(result, subject):
-        specs.setdefault(argument.name, InputSpec(name=argument.name, kind="value", value=argument.value))
+    taken = {p.name for p in subject.info.parameters}
+    tensors = [a for a in subject.arguments if a.is_tensor and a.name in taken]
+    for argument in (*tensors, *(argument for argument, _ in _changed(result, subject))):
+        specs.setdefault(argument.name, described(argument))
     return tuple(specs.values())
 
 
