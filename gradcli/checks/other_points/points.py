@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument
+from gradcli.checks.other_points.structure import has_structure
 from gradcli.frozen import dataclass
 from gradcli.inputs.domains import interval_of, parse_domain
 from gradcli.inputs.drawing import ORDERS, in_order
@@ -36,11 +37,10 @@ _NAMED = {
     "hundreds": ((-800.0, 800.0), (800.0, 100.0)),
     "small": ((1e-3, -1e-3), (1e-3,)),
     "between": (),
+    "alone": ((12.0, -12.0), (5.0, -5.0)),
     "ascending": ((),),
     "descending": ((),),
 }
-_ONE = 1e-5
-"""Entries whose sum is that close to 1 are taken for probabilities."""
 _KEPT_AS_DRAWN = (
     "spd", "triangular", "diagonally-dominant", "orthogonal", "simplex", "unit-vectors", "one-hot", "signs", "binary",
     "indices", "pointers", "boolean", "key", "typed-key",
@@ -59,6 +59,7 @@ class Change(Enum):
     HUNDREDS = "hundreds"
     SMALL = "small"
     BETWEEN = "between"
+    ALONE = "alone"
     ASCENDING = "ascending"
     DESCENDING = "descending"
 
@@ -86,6 +87,7 @@ _SENTENCES = {
         "Every entry becomes about 0.001 or -0.001, or, in a bounded domain, lies that close to one of its bounds."
     ),
     Change.BETWEEN: "Every entry becomes a number between two constants of the source.",
+    Change.ALONE: "Every entry of one input becomes 12 or -12, while the other inputs stay as they are.",
     Change.ASCENDING: "The entries are put in ascending order, so every row and every column ascends.",
     Change.DESCENDING: "The entries are put in descending order.",
 }
@@ -150,7 +152,8 @@ def other_points(
     few = max(arguments[i].value.size for i in all_bounds) < FEW
     unfit = {Change.LARGE} if few else {Change.THIRTIES, Change.HUNDREDS}
     scaled = _scaled_calls(min(arguments[i].value.size for i in all_bounds), is_tried=Change.SCALED in left_out)
-    once = [(change, (0, 1)) for change in Change if change not in {Change.SCALED, Change.BETWEEN, *unfit, *left_out}]
+    others = {Change.SCALED, Change.BETWEEN, Change.ALONE, *unfit, *left_out}
+    once = [(change, (0, 1)) for change in Change if change not in others]
     for change, part in [*scaled[:1], *once, *scaled[1:]]:
         yield (
             _changed(
@@ -163,6 +166,30 @@ def other_points(
     for values in _in_turn(between, max(arguments[i].value.size for i in all_bounds)):
         moved = partial(_moved, change=Change.BETWEEN, values=values, generator=generator)
         yield iter((_changed(arguments, all_bounds, moved),))
+    if Change.ALONE not in left_out:
+        yield from _one_alone(arguments, all_bounds)
+
+
+def _one_alone(arguments: Sequence[Argument], all_bounds: Mapping[int, Bounds]) -> Iterator[Iterator[Arguments]]:
+    """The arguments with large entries of alternating signs in one input, the smallest inputs first.
+
+    A branch may be taken where a limit is larger, or more negative, than the norm of all entries of another input. A
+    single number gets one sign after the other.
+    """
+    free = [i for i, bounds in all_bounds.items() if not (bounds.distinct or bounds.ordered)]
+    places = sorted(free, key=lambda i: arguments[i].value.size) if len(all_bounds) > 1 else []
+    for place in places[:_MOST_CALLS]:
+        for first in range(2 if arguments[place].value.size == 1 else 1):
+            yield (
+                _changed(arguments, {place: all_bounds[place]}, partial(_large, values=values[first:]))
+                for values in Change.ALONE.values
+            )
+
+
+def _large(entries: NDArray[Any], bounds: Bounds, values: Values) -> NDArray[Any]:
+    """The values that fit into the bounds, in turn; the entries themselves where none does."""
+    fitting = [value for value in values if bounds.low < value < bounds.high]
+    return np.asarray(_repeated(fitting, entries.size) * _directions(entries)) if fitting else entries
 
 
 def _in_turn(numbers: Values, size: int) -> Iterator[Values]:
@@ -258,30 +285,9 @@ def bounds_of(argument: Argument) -> Bounds | None:
     if name in _DRAWN_FREELY or name in ORDERS:
         low, high = interval_of(str(argument.domain))
         return Bounds(low=low, high=high, distinct=name == "distinct", ordered=name in ORDERS)
-    if name in _KEPT_AS_DRAWN or _has_structure(argument.value):
+    if name in _KEPT_AS_DRAWN or has_structure(argument.value):
         return None
     return Bounds(low=-math.inf, high=math.inf, distinct=False)
-
-
-def _has_structure(value: NDArray[Any]) -> bool:
-    if value.size < 2:
-        return False
-    if bool(((value == 0) | (value == 1)).all()):
-        return True
-    rows = value.real.sum(-1)
-    if bool((value.real >= 0).all()) and (bool((np.abs(rows - 1) <= _ONE).all()) or abs(rows.sum() - 1) <= _ONE):
-        return True
-    if value.ndim < 2 or value.shape[-1] != value.shape[-2] or value.shape[-1] < 2:
-        return False
-    mirrored = np.swapaxes(value, -1, -2)
-    alike = [mirrored, mirrored.conj(), -mirrored, np.tril(value), np.triu(value)]
-    return any(np.array_equal(value, other) for other in alike) or _is_orthogonal(value)
-
-
-def _is_orthogonal(value: NDArray[Any]) -> bool:
-    with np.errstate(all="ignore"):
-        product = value @ np.swapaxes(value.conj(), -1, -2)
-    return bool(np.allclose(product, np.eye(value.shape[-1])))
 
 
 def _changed(

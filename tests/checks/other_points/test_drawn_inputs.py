@@ -262,3 +262,40 @@ def test_a_backward_that_overflows_at_large_numbers_is_told_in_a_note(ns, name):
     calm = drawn(function_of(ns, forward, stable), "x=3x4", samples=1)
     assert calm.verdict is Verdict.PASSED
     assert not any("overflow" in note for note in calm.notes)
+
+
+def shrunk_by_a_limit(ns, *, is_right):
+    """x as it is within the limit, halfway beyond it, and zero where the limit is below minus the norm of x."""
+
+    class Shrunk(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, limit):
+            ctx.save_for_backward(x, limit)
+            norm = (x * x).sum().sqrt()
+            inside = ns.where(norm <= limit, x, 0.5 * (x + limit * x / norm))
+            return ns.where(norm <= -limit, 0 * x, inside)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, limit = ctx.saved_tensors
+            norm = (x * x).sum().sqrt()
+            unit, along = x / norm, (g * x).sum() / norm
+            of_x = ns.where(norm <= limit, g, 0.5 * (g + limit / norm * (g - along * unit)))
+            of_limit = ns.where(norm <= limit, 0 * along, 0.5 * along)
+            if is_right:
+                of_x, of_limit = (ns.where(norm <= -limit, 0 * each, each) for each in (of_x, of_limit))
+            return of_x, of_limit
+
+    return Shrunk
+
+
+@pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
+@pytest.mark.usefixtures("unexplained")
+def test_one_input_alone_is_large_and_negative(backend, ns, is_right):
+    inputs = (parse_input("x=9"), parse_input("limit=scalar"))
+    spec = CheckSpec(target="planted:Planted", inputs=inputs, inputs_from=InputsFrom.FLAGS)
+    settings = Settings(order=1, shrink=False, only=("gradient", "other-inputs"))
+    result = check_object(shrunk_by_a_limit(ns, is_right=is_right), case_of(spec, settings))
+    wrong = {e.check for e in result.evidence if e.verdict is Verdict.FAILED}
+    assert wrong == (set() if is_right else {"other-inputs"})
+    assert result.verdict is (Verdict.PASSED if is_right else Verdict.FAILED)
