@@ -43,3 +43,36 @@ def test_the_other_value_of_a_flag_is_tried_at_another_rank(framework, minds, ve
     cases = gradcli.check(f"{file}:OverTime", order=1, shrink=False).cases
     assert verdict in {case.verdict for case in cases}, cases
     assert {case.verdict for case in cases} <= {verdict, Verdict.PASSED}
+
+
+def kept(ns, mistake):
+    class Kept(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, keepdim=False):
+            ctx.save_for_backward(x)
+            ctx.keepdim = keepdim
+            return (x * x).sum(-1, keepdim=keepdim)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            if ctx.keepdim and mistake == "raises":
+                raise NotImplementedError("keepdim")
+            if ctx.keepdim and mistake == "refused":
+                return g.reshape(-1), None
+            return 2 * (g if ctx.keepdim else g.unsqueeze(-1)) * x, None
+
+    return Kept
+
+
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [(None, None), ("raises", "fails"), ("refused", "returns gradients of the wrong shape or number")],
+)
+def test_a_flag_at_which_backward_fails_is_noted(ns, mistake, said):
+    (case,) = gradcli.check(kept(ns, mistake), order=1, shrink=False).cases
+    assert case.verdict is Verdict.PASSED
+    told = [note for note in case.notes if "keepdim" in note]
+    assert told == (
+        [] if said is None else [f"not checked with -a keepdim=True: forward accepts it, but backward {said}"]
+    )

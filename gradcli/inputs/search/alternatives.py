@@ -17,6 +17,7 @@ from gradcli.inputs.hints.argument_names import types_named
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.suggested_constants import annotated_values
 from gradcli.inputs.search.candidates import OMITTED, Choice, Slot
+from gradcli.inputs.search.replies import Reply, ended
 from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.targets import Trial
 
@@ -59,6 +60,21 @@ def alternatives_of(
         if trials.judge(candidate) is None:
             accepted.append(trials.specs(candidate))
     return tuple(accepted)
+
+
+def flags_that_backward_refuses(
+    trials: Trials, hints: SourceHints, guess: Guess, attempted: Callable[[Guess], Trial]
+) -> Iterator[str]:
+    """A note on each flag at whose other value forward runs and backward fails, as it does not at its default."""
+    flags = _flags_left_out(trials.slots, hints, guess) if ended(attempted(guess)) is Reply.FITS else []
+    for index in flags:
+        slot = trials.slots[index]
+        other = with_value(guess, index, not slot.parameter.default)
+        trial = attempted(other)
+        reply = ended(trial)
+        if trial.ok and reply is not Reply.FITS and not trials.exhausted and trials.judge(other) is None:
+            flag = InputSpec(name=slot.name, kind="value", value=not slot.parameter.default).as_flag()
+            yield f"not checked with {flag}: forward accepts it, but backward {reply.value}"
 
 
 def with_a_slope(trials: Trials, hints: SourceHints, guess: Guess, attempted: Callable[[Guess], Trial]) -> Guess:

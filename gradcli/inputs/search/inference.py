@@ -11,7 +11,12 @@ from gradcli.errors import InputsNotFoundError
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints.reading import read_hints
 from gradcli.inputs.hints.source_hints import SourceHints
-from gradcli.inputs.search.alternatives import alternatives_of, other_modes, with_a_slope
+from gradcli.inputs.search.alternatives import (
+    alternatives_of,
+    flags_that_backward_refuses,
+    other_modes,
+    with_a_slope,
+)
 from gradcli.inputs.search.best_first import BestFirstSearch
 from gradcli.inputs.search.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.search.candidates import Slot
@@ -20,7 +25,7 @@ from gradcli.inputs.search.not_found import failure_text, functions_called, keys
 from gradcli.inputs.search.replies import Attempt
 from gradcli.inputs.search.returned_gradients import with_returned_gradients
 from gradcli.inputs.search.slots import slots_of
-from gradcli.inputs.search.trials import Trials, farthest
+from gradcli.inputs.search.trials import Guess, Trials, farthest
 from gradcli.targets import TargetInfo
 from gradcli.watchdog.case import current
 
@@ -93,9 +98,7 @@ def infer(
             sloped = with_a_slope(trials, hints, solution.guess, search.attempted)
             solution = replace(solution, guess=with_returned_gradients(trials, hints, sloped, search.attempted))
             specs = trials.specs(solution.guess)
-            others = [search.square] if search.square else []
-            if not budget.is_slow:
-                others += alternatives_of(trials, hints, solution.guess, search.runs_backward, search.attempted)
+            others, refused = _others(trials, hints, solution.guess, search)
             unchecked = () if search.overruled in others else search.overruled
             notes = notes_on(solution, slots, unchecked, reply=search.reply_there, values=hints.values)
             late = () if budget.ran_late is None else (budget.ran_late,)
@@ -103,7 +106,7 @@ def infer(
                 specs=specs,
                 tries=budget.count,
                 seconds=time.perf_counter() - began,
-                notes=(*notes, *search.notes, *late),
+                notes=(*notes, *search.notes, *refused, *late),
                 alternatives=tuple(other for other in others if other != specs),
                 is_degenerate=search.is_degenerate,
                 documented=names_of_documented_shape(solution.guess, slots, hints.documented),
@@ -112,6 +115,17 @@ def infer(
     best = farthest(failures)
     text = failure_text(info, best, budget, time.perf_counter() - began)
     raise InputsNotFoundError(text) from (None if best is None else best.error)
+
+
+def _others(
+    trials: Trials, hints: SourceHints, guess: Guess, search: BestFirstSearch
+) -> tuple[list[tuple[InputSpec, ...]], tuple[str, ...]]:
+    """Further inputs to check with, and notes on the flags that are not tried because backward fails there."""
+    square = [search.square] if search.square else []
+    if trials.budget.is_slow:
+        return square, ()
+    others = alternatives_of(trials, hints, guess, search.runs_backward, search.attempted)
+    return [*square, *others], tuple(flags_that_backward_refuses(trials, hints, guess, search.attempted))
 
 
 def _trials(
