@@ -21,7 +21,12 @@ def renamed(node: ast.expr, scope: Scope) -> Iterator[Candidate]:
         for atom in scope.atoms:
             if atom.text != name and isinstance(atom.node, ast.Name):
                 changed = _Renamed(name, atom.text).visit(copy.deepcopy(node))
-                yield Candidate(atom.length + _TWICE, (Change(node, changed),))
+                if not any(_compares_with_itself(each) for each in ast.walk(changed)):
+                    yield Candidate(atom.length + _TWICE, (Change(node, changed),))
+
+
+def _compares_with_itself(node: ast.AST) -> bool:
+    return isinstance(node, ast.Compare) and ast.dump(node.left) in map(ast.dump, node.comparators)
 
 
 class _Renamed(ast.NodeTransformer):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray
-from gradcli.diagnosis.facts import DIRECTIONS, Facts
+from gradcli.diagnosis.facts import DIRECTIONS, ROUNDING, Facts
 from gradcli.diagnosis.slips.hooks import Hooks, running
 from gradcli.diagnosis.suspect import Suspect
 from gradcli.diagnosis.table import Gradient
@@ -167,3 +167,28 @@ def are_finite(rows: Sequence[Sequence[Gradient]], position: int) -> bool:
     """Whether the gradients that rows have for one argument are finite numbers, as far as there are any."""
     found = [row[position] for row in rows if position < len(row)]
     return all(g is None or (g.dtype.kind in "biufc" and bool(np.isfinite(g).all())) for g in found)
+
+
+def shapes_of(rows: Sequence[Sequence[Gradient]], position: int) -> set[tuple[int, ...]]:
+    """The shapes of the gradients that rows have for one argument."""
+    found = [row[position] for row in rows if position < len(row)]
+    return {np.shape(g) for g in found if g is not None}
+
+
+def are_equal(row: Sequence[Gradient], other: Sequence[Gradient], position: int) -> bool:
+    """Whether two rows have the same gradient for one argument."""
+    one, two = (each[position] if position < len(each) else None for each in (row, other))
+    return (one is None) == (two is None) and (one is None or two is None or np.array_equal(one, two, equal_nan=True))
+
+
+def untracked(row: Sequence[Gradient], facts: Facts) -> tuple[bool, ...]:
+    """For each input that needs no gradient whether one is returned for it."""
+    return tuple(value is not None for position, value in enumerate(row) if position not in facts.subject.active)
+
+
+def judged(facts: Facts, place: int, rows: Sequence[Sequence[Gradient]], relative: float = ROUNDING) -> bool | None:
+    """Whether rows have the right gradients of an active input; None if its slopes do not tell."""
+    position = facts.subject.active[place]
+    shape = facts.subject.domain.blocks[place].shape
+    gradients = [row[position] if position < len(row) else None for row in rows]
+    return facts.judged(place, [None if g is None else summed_down(g, shape) for g in gradients], relative=relative)

@@ -1,6 +1,8 @@
 """Conditions of backward: an edit that makes one always true or always false only removes a branch."""
 
 import ast
+import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType, FunctionType
 from typing import Any, final
@@ -10,7 +12,6 @@ import numpy as np
 from gradcli.diagnosis.slips.hooks import Hooks, array_of, hooked, places_in, running
 from gradcli.edits.draft import Draft
 from gradcli.edits.expressions import expressions_of
-from gradcli.edits.flow import names_in
 from gradcli.edits.render import Change
 
 Truth = frozenset[bool]
@@ -42,7 +43,7 @@ class Conditions:
         if len(flags) == len(new) or not conditions:
             return False
         with self._draft.tree.having(changes):
-            after = self._seen({c.new: c.old for c in changes if isinstance(c.new, ast.expr)})
+            after = self._seen(dict(itertools.chain.from_iterable(map(_counterparts, changes))))
         return any(len(truth) == 1 and truth != self._before.get(node, truth) for node, truth in after.items())
 
     def _seen(self, made_of: Mapping[ast.AST, ast.AST]) -> dict[ast.AST, Truth]:
@@ -70,12 +71,20 @@ class Conditions:
                 yield from set(array.reshape(-1).tolist()) if array is not None and array.dtype.kind == "b" else ()
 
 
+def _counterparts(change: Change) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """The new syntax with what it replaces, and so for each of their parts where only names differ."""
+    if isinstance(change.new, ast.expr):
+        new, old = list(ast.walk(change.new)), list(ast.walk(change.old))
+        alike = list(map(type, new)) == list(map(type, old))
+        yield from zip(new, old, strict=True) if alike else [(change.new, change.old)]
+
+
 def _brings_names(change: Change) -> bool:
-    """Whether new syntax has names or attributes that the replaced syntax has not."""
+    """Whether new syntax has names or attributes that the replaced syntax has not, or not as often."""
     new = change.new if isinstance(change.new, tuple) else (change.new,)
-    brought = set().union(*(_words(each) for each in new)) if new else set()
-    return bool(brought - _words(change.old))
+    return bool(Counter(itertools.chain.from_iterable(map(_words, new))) - Counter(_words(change.old)))
 
 
-def _words(node: ast.AST) -> set[str]:
-    return names_in(node) | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+def _words(node: ast.AST) -> list[str]:
+    names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
+    return names + [n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)]

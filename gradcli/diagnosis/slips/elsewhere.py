@@ -1,7 +1,9 @@
 """Other inputs at which a correction of backward has to be right as well: other values, numbers and sizes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,11 +21,15 @@ _SMALLER = 0.75
 _LONGER = 2
 """Added to the smallest size, twice that to the next and so on: odd sizes, such as those of kernels, stay odd, and
 `n - 1` is not another size any more. Added to each size where forward insists on how they differ."""
-_AT_OTHER_SIZES = "inputs of other sizes"
+_AT_OTHER_SIZES, _AT_REORDERED_SIZES, _AT_OTHER_RANKS = "other sizes", "sizes in another order", "other ranks"
 _ELEMENTWISE = (None, "normal", "uniform", "positive", "unit", "open-interval", "literal", "npz")
 """Domains that longer inputs made of the same entries belong to, too."""
 _WITH_ZERO = (None, "normal", "uniform", "literal", "npz")
 """Domains that zeros may belong to."""
+_FEWEST = 3
+"""The least length of an axis that is added."""
+_Resizing = Callable[[NDArray[Any]], tuple[NDArray[Any], tuple[int, ...]]]
+"""From the value of a tensor to the same value, with axes of one entry added, and the shape it is to have."""
 _MOST = 10_000
 """Entries of inputs that are made longer; larger ones have sizes that no small number in backward is equal to."""
 
@@ -42,15 +48,17 @@ def at_other_values(facts: Facts) -> list[Facts]:
 def far_away(facts: Facts) -> Iterator[tuple[Facts, bool]]:
     """The facts at inputs of three times the size, with the same signs and with the opposite ones.
 
-    The flag says whether the inputs might as well have been these: gradcli drew them from normal numbers. Others may
-    lie outside of what forward is meant for.
+    Then every second input alone is larger: the quotient of two inputs is the same where both are. The flag says
+    whether the inputs might as well have been these: gradcli drew them from normal numbers, or from positive ones where
+    the signs stay. Others may lie outside of what forward is meant for.
     """
     own = [facts.subject.arguments[position] for position in facts.subject.active]
-    is_drawn = all(a.domain == "normal" and not a.fixed for a in own)
-    for factor in _BEYOND:
-        there = facts.at([np.asarray(factor * a.value, a.value.dtype) for a in own])
+    alone = [[_BEYOND[0] ** 2 if number % 2 == which else 1.0 for number in range(len(own))] for which in range(2)]
+    for factors in (*([factor] * len(own) for factor in _BEYOND), *(alone if len(own) > 1 else ())):
+        there = facts.at([np.asarray(f * a.value, a.value.dtype) for f, a in zip(factors, own, strict=True)])
+        meant = ("normal",) if min(factors) < 0 else ("normal", "positive")
         if there is not None:
-            yield there.bound_anew(), is_drawn
+            yield there.bound_anew(), all(a.domain in meant and not a.fixed for a in own)
 
 
 def with_zeros(facts: Facts) -> Iterator[Facts]:
@@ -90,31 +98,80 @@ def at_other_sizes(facts: Facts) -> Facts | None:
     None for inputs whose entries depend on sizes or on one another, and where forward refuses these. Indices that
     gradcli drew are repeated as well, so that some occur more than once.
     """
-    if _AT_OTHER_SIZES not in facts.searches:
-        facts.searches[_AT_OTHER_SIZES] = _resized(facts)
-    there: Facts | None = facts.searches[_AT_OTHER_SIZES]
-    return there
+    sizes = _sizes(facts)
+    uneven = {n: n + _LONGER * (rank + 1) for rank, n in enumerate(sizes)}
+    made = (uneven, {n: n + _LONGER for n in sizes})[: len(sizes)]
+    return next(_kept(_AT_OTHER_SIZES, facts, [partial(_shape_with, sizes=each) for each in made]), None)
 
 
-def _resized(facts: Facts) -> Facts | None:
+def at_reordered_sizes(facts: Facts) -> Iterator[Facts]:
+    """The facts where the shortest axes are the longest, and where all axes of more than one entry are equally long.
+
+    Sizes that gradcli chose all differ and are in one order, so a comparison of two of them has one result there.
+    """
+    sizes = _sizes(facts)
+    turned = {n: m + _LONGER for n, m in zip(sizes, reversed(sizes), strict=True)}
+    made = (turned, dict.fromkeys(sizes, max(sizes, default=0) + _LONGER)) if len(sizes) > 1 else ()
+    yield from _kept(_AT_REORDERED_SIZES, facts, [partial(_shape_with, sizes=each) for each in made])
+
+
+def at_other_ranks(facts: Facts) -> Iterator[Facts]:
+    """The facts where the inputs with the most axes have one more, the last one or the first one.
+
+    Axis 1 of a matrix is its last one as well, and an edit along the one may be meant along the other.
+    """
+    sizes = _sizes(facts)
+    length = next(n for n in itertools.count(_FEWEST) if n not in sizes)
+    rank = max((a.value.ndim for a in facts.subject.arguments if a.is_tensor), default=0)
+    last = partial(_shape_with_axis, rank=rank, length=length, at_end=True)
+    first = partial(_shape_with_axis, rank=rank, length=length, at_end=False)
+    yield from _kept(_AT_OTHER_RANKS, facts, [last, first] if rank else [])
+
+
+def _kept(name: str, facts: Facts, made: Sequence[_Resizing]) -> Iterator[Facts]:
+    """The facts at inputs of new shapes, one for each function that gives these, where forward accepts them."""
+    if name not in facts.searches:
+        facts.searches[name] = {}
+    known: dict[int, Facts | None] = facts.searches[name]
+    for number, reshaped in enumerate(made):
+        if number not in known:
+            known[number] = _resized(facts, reshaped)
+        there = known[number]
+        if there is not None:
+            yield there
+
+
+def _sizes(facts: Facts) -> list[int]:
+    return sorted({n for a in facts.subject.arguments if a.is_tensor for n in a.value.shape if n > 1})
+
+
+def _shape_with(value: NDArray[Any], sizes: Mapping[int, int]) -> tuple[NDArray[Any], tuple[int, ...]]:
+    return value, tuple(sizes.get(n, n) for n in value.shape)
+
+
+def _shape_with_axis(
+    value: NDArray[Any], *, rank: int, length: int, at_end: bool
+) -> tuple[NDArray[Any], tuple[int, ...]]:
+    if value.ndim < rank:
+        return value, value.shape
+    return (value[..., None], (*value.shape, length)) if at_end else (value[None], (length, *value.shape))
+
+
+def _resized(facts: Facts, reshaped: _Resizing) -> Facts | None:
     subject = facts.subject
     tensors = [a for a in subject.arguments if a.is_tensor]
     if subject.domain.size > _MOST or any(not _may_grow(a) for a in tensors):
         return None
-    sizes = sorted({n for a in tensors for n in a.value.shape if n > 1})
-    uneven = {n: n + _LONGER * (rank + 1) for rank, n in enumerate(sizes)}
-    for longer in (uneven, {n: n + _LONGER for n in sizes})[: len(sizes)]:
-        generator = np.random.default_rng(47)
-        arguments = tuple(
-            replace(a, value=_longer(a.value, longer, generator)) if a.is_tensor else a for a in subject.arguments
-        )
-        try:
-            there = subject.rebind(arguments)
-        except UserCodeError:  # inputs that gradcli chose, which forward need not accept
-            continue
-        if there.active == subject.active and there.output_numbers == subject.output_numbers:
-            return facts.over(there).bound_anew()
-    return None
+    generator = np.random.default_rng(47)
+    arguments = tuple(
+        replace(a, value=_longer(*reshaped(a.value), generator)) if a.is_tensor else a for a in subject.arguments
+    )
+    try:
+        there = subject.rebind(arguments)
+    except UserCodeError:  # inputs that gradcli chose, which forward need not accept
+        return None
+    same = there.active == subject.active and there.output_numbers == subject.output_numbers
+    return facts.over(there).bound_anew() if same else None
 
 
 def _may_grow(argument: Argument) -> bool:
@@ -123,9 +180,8 @@ def _may_grow(argument: Argument) -> bool:
     return argument.sparsity is None and argument.domain in _ELEMENTWISE
 
 
-def _longer(value: NDArray[Any], sizes: Mapping[int, int], generator: np.random.Generator) -> NDArray[Any]:
+def _longer(value: NDArray[Any], shape: Sequence[int], generator: np.random.Generator) -> NDArray[Any]:
     """The array with each axis repeated to its new size and permuted, every number between two of the old ones."""
-    shape = tuple(sizes.get(n, n) for n in value.shape)
     one, other = (_spread(value, shape, generator) for _ in range(2))
     if value.dtype.kind in "biu":
         return one

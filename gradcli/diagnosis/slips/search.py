@@ -14,13 +14,15 @@ from typing import Any, final
 
 import numpy as np
 
-from gradcli.diagnosis.facts import ROUNDING, Facts
-from gradcli.diagnosis.slips.bench import Bench, are_finite, fit, summed_down
+from gradcli.diagnosis.facts import Facts
+from gradcli.diagnosis.slips.bench import Bench, are_equal, are_finite, fit, judged, shapes_of, untracked
 from gradcli.diagnosis.slips.conditions import Conditions
 from gradcli.diagnosis.slips.elsewhere import (
     at_other_numbers,
+    at_other_ranks,
     at_other_sizes,
     at_other_values,
+    at_reordered_sizes,
     far_away,
     with_zeros,
 )
@@ -133,13 +135,34 @@ class SlipSearch:
         for stage in itertools.islice(tried.trial.stages(numbers), stages):
             found = [s for s in stage if place in s.fixes and id(s) not in self._refuted]
             found.sort(key=lambda s: s.cost - _SHARED * len(s.fixes & tried.trial.wrong))
-            for slip in found[:PROOFS]:
-                settled = tried.conditions.are_settled_by
-                if self._holds(slip, draft, tried) and not self._is_vague(slip, tried) and not settled(slip.changes):
-                    for fixed in slip.fixes & tried.trial.wrong:
-                        self._proven.setdefault(fixed, slip)
-                    return
-                self._refuted.add(id(slip))
+            proven = self._first_proven(found[:PROOFS], draft, tried)
+            if proven is not None:
+                for fixed in proven.fixes & tried.trial.wrong:
+                    self._proven.setdefault(fixed, proven)
+                return
+
+    def _first_proven(self, found: Sequence[Slip], draft: Draft, tried: "_Prepared") -> Slip | None:
+        """The first slip that is proven, at inputs with another number of axes too if any is right there."""
+        partly: Slip | None = None
+        for slip in found:
+            settled = tried.conditions.are_settled_by
+            if self._holds(slip, draft, tried) and not self._is_vague(slip, tried) and not settled(slip.changes):
+                if self._holds_at_other_ranks(slip, draft, tried):
+                    return slip
+                partly = partly or replace(slip, at_these_ranks=True)
+            self._refuted.add(id(slip))
+        return partly
+
+    def _holds_at_other_ranks(self, slip: Slip, draft: Draft, tried: "_Prepared") -> bool:
+        """Whether a proven slip holds where inputs have an axis more, as far as backward is meant for that."""
+        edited = None if slip.borrowed else draft.codes_with(slip.changes)
+        right = frozenset(range(len(self._facts.subject.active))) - tried.trial.wrong
+        with running(tried.codes if edited is None else edited):
+            for facts in at_other_ranks(self._facts):
+                kept = [judged(facts, p, self._before(facts, tried)) for p in right if facts.is_felt(p)]
+                if False not in kept and self._is_disproved(slip, edited, tried, facts, is_meant=True):
+                    return False
+        return True
 
     def _prepared(self, draft: Draft) -> "_Prepared | None":
         """Backward with hooks, run once; None if the run shows nothing."""
@@ -215,15 +238,21 @@ class SlipSearch:
         confirmed = 0
         for facts, here in whole:
             rows = _corrected_rows(slip, edited, tried, facts)
-            if _untracked(rows[0], facts) != _untracked(self._before(facts, tried)[0], facts):
+            if untracked(rows[0], facts) != untracked(self._before(facts, tried)[0], facts):
                 return False
             if self._is_reshaped(slip, facts, rows, tried):
                 return False
-            judgements = [_judged(facts, place, rows) for place in slip.fixes]
-            if False in judgements or (here and True not in judgements):
+            judgements = [judged(facts, place, rows) for place in slip.fixes]
+            if False in judgements or (here and (True not in judgements or self._spoils_others(slip, rows, tried))):
                 return False
             confirmed += True in judgements
         return confirmed >= 2 or len(whole) == 1
+
+    def _spoils_others(self, slip: Slip, rows: Sequence[Sequence[Gradient]], tried: "_Prepared") -> bool:
+        """Whether another wrong gradient changes, and is not right with the slip corrected."""
+        before = self._before(self._here, tried)
+        positions = [self._facts.subject.active[place] for place in tried.trial.wrong - slip.fixes]
+        return any(not are_equal(old, new, p) for old, new in zip(before, rows, strict=True) for p in positions)
 
     def _with_values(self, facts: Sequence[Facts], draft: Draft) -> list[Facts]:
         """All inputs at which an edit is tried, with forward's values there; none if it cannot change forward."""
@@ -236,7 +265,7 @@ class SlipSearch:
         before = self._before(facts, tried)
         for place in slip.fixes:
             position, shape = facts.subject.active[place], facts.subject.domain.blocks[place].shape
-            shapes, old = _shapes(rows, position), _shapes(before, position)
+            shapes, old = shapes_of(rows, position), shapes_of(before, position)
             if shapes != old and shapes - {shape}:
                 return True
         return False
@@ -250,7 +279,7 @@ class SlipSearch:
             known = all(np.isfinite(s.values).all() and np.isfinite(s.bounds).all() for s in facts.slopes(place))
             if known and not are_finite(rows, facts.subject.active[place]):
                 return True
-            if known and facts.is_felt(place) and _judged(facts, place, rows, _SPOILT) is False:
+            if known and facts.is_felt(place) and judged(facts, place, rows, _SPOILT) is False:
                 return True
         return False
 
@@ -279,10 +308,10 @@ class SlipSearch:
         rows, before = _corrected_rows(slip, edited, tried, facts), self._before(facts, tried)
         return any(
             facts.is_felt(place)
-            and _judged(facts, place, rows, _SPOILT) is False
+            and judged(facts, place, rows, _SPOILT) is False
             and (
                 (is_meant and (fit(facts, place, rows) or fit(facts, place, before)))
-                or _judged(facts, place, before) is True
+                or judged(facts, place, before) is True
             )
             for place in slip.fixes
         )
@@ -291,7 +320,8 @@ class SlipSearch:
         """Further inputs, and whether a right backward is right there; else only what it was right before counts."""
         if self._far is None:
             origin = None if self._facts.origin is None else self._facts.origin.bound_anew()
-            meant = (origin, at_other_numbers(self._facts), at_other_sizes(self._facts))
+            here = self._facts
+            meant = (origin, at_other_numbers(here), at_other_sizes(here), *at_reordered_sizes(here))
             self._far = [*far_away(self._facts), *((facts, True) for facts in meant if facts is not None)]
         return self._far
 
@@ -342,24 +372,6 @@ def _corrected_rows(slip: Slip, edited: _Codes | None, tried: _Prepared, facts: 
         facts.returned_for(facts.cotangents[1])  # the call of forward that may be left from before the edit
     with _putting(slip, tried.hooks, tried.ahead if edited is None else None, facts):
         return [facts.returned_for(cotangent) for cotangent in facts.cotangents]
-
-
-def _shapes(rows: Sequence[Sequence[Gradient]], position: int) -> set[tuple[int, ...]]:
-    """The shapes of the gradients that rows have for one argument."""
-    found = [row[position] for row in rows if position < len(row)]
-    return {np.shape(g) for g in found if g is not None}
-
-
-def _untracked(row: Sequence[Gradient], facts: Facts) -> tuple[bool, ...]:
-    """For each input that needs no gradient whether one is returned for it."""
-    return tuple(value is not None for position, value in enumerate(row) if position not in facts.subject.active)
-
-
-def _judged(facts: Facts, place: int, rows: Sequence[Sequence[Gradient]], relative: float = ROUNDING) -> bool | None:
-    position = facts.subject.active[place]
-    shape = facts.subject.domain.blocks[place].shape
-    gradients = [row[position] if position < len(row) else None for row in rows]
-    return facts.judged(place, [None if g is None else summed_down(g, shape) for g in gradients], relative=relative)
 
 
 def _position(node: ast.expr) -> tuple[int, int, int, int]:

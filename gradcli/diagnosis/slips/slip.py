@@ -22,7 +22,8 @@ class Slip:
 
     `cost` counts what the edit adds, exchanges or removes; `fixes` are the active inputs whose gradients it makes
     right; `borrowed` says that it uses names of forward's that backward does not have; `more` are further changes of
-    the same edit. For statements, and what is not an expression, `number` is None.
+    the same edit; `at_these_ranks` says that the gradient is still wrong where inputs have an axis more. For
+    statements, and what is not an expression, `number` is None.
     """
 
     cost: float
@@ -34,6 +35,7 @@ class Slip:
     part: str = ""
     borrowed: bool = False
     more: tuple[Change, ...] = ()
+    at_these_ranks: bool = False
 
     @property
     def changes(self) -> tuple[Change, ...]:

@@ -20,12 +20,14 @@ _SHIFTS = ("flip", "roll", "flipud", "fliplr", "repeat", "repeat_interleave")
 _CASTS = ("half", "bfloat16", "float", "to", "type", "astype")
 CORRECTED = "with this corrected, the returned gradient is right"
 """What ends the sentence on a change of backward that was tried."""
+_AT_THESE_RANKS = " for inputs with as many axes as these, but not for others that forward accepts"
 _PLACED = ("tril", "triu", "narrow", "pad", "diag", "arange")
 
 
 def sentence_of(slip: Slip, draft: Draft, name: str) -> str:
     """The sentence: what is wrong, and the change with which the gradient of the input called `name` is right."""
     old, around = ast.unparse(slip.old), _around(slip.old, draft)
+    corrected = f"{CORRECTED}{_AT_THESE_RANKS * slip.at_these_ranks}"
     while not all(draft.tree.is_inside(change.old, around) for change in slip.changes):
         around = draft.tree.parent(around) or draft.tree.file.tree
     inside = "" if around is slip.old else f" in `{ast.unparse(around)}`"
@@ -38,14 +40,14 @@ def sentence_of(slip: Slip, draft: Draft, name: str) -> str:
         if slip.borrowed and isinstance(slip.new, ast.Name):
             return (
                 f"{name}: `{shown}` in backward (line {slip.line}) should use the value that `{slip.new.id}` has in "
-                f"forward, not `{old}`; {CORRECTED}"
+                f"forward, not `{old}`; {corrected}"
             )
         taken = {change.old: change.new for change in slip.changes if isinstance(change.new, ast.AST)}
         return (
             f"{name}: line {slip.line} has `{shown}` where `{ast.unparse(_exchanged(around, taken))}` belongs; "
-            f"{CORRECTED}"
+            f"{corrected}"
         )
-    return f"{name}: `{old}` {what}{inside} (line {slip.line}); {CORRECTED}"
+    return f"{name}: `{old}` {what}{inside} (line {slip.line}); {corrected}"
 
 
 def location_of(slip: Slip, draft: Draft) -> Location:
