@@ -1,7 +1,7 @@
 """A bench: inputs and a cotangent at which candidates are tried, with the slopes of forward that are right there."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, final
@@ -132,6 +132,20 @@ def summed_down(value: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     extra = value.ndim - len(shape)
     axes = (*range(extra), *(extra + i for i, n in enumerate(shape) if n == 1))
     return np.asarray(value.sum(axis=axes)).reshape(shape)
+
+
+def growths(bench: Bench, number: int, twice: int, framework: Any) -> list[tuple[int, float]]:
+    """The entries of each tensor of backward, and by what factor they are more with `twice` the number at a place.
+
+    The number may be the length of tensors, which are still small in this run.
+    """
+    with bench.hooks.giving(number, lambda: twice), bench.hooks.recording() as seen, suppress(OverrunError):
+        bench.projected()
+    before, after = (
+        {place: int(np.prod(v.shape)) for place, ((v, _), *_) in found.items() if framework.is_tensor(v)}
+        for found in (bench.seen, seen)
+    )
+    return [(n, after[place] / n) for place, n in before.items() if n and place in after]
 
 
 def is_right_with(suspect: Suspect, draft: Draft, changes: Sequence[Change], elsewhere: Facts | None) -> bool:

@@ -65,6 +65,7 @@ class Hooks:
             self.frame = sys._getframe(1)
             _refuse_endless(self.frame)
         elif self.seen is not None:
+            value = self._made() if place == self._place and self._code is None else value
             self.seen.setdefault(place, []).append((value, dict(sys._getframe(1).f_locals)))
         elif place == self._place:
             frame = sys._getframe(1)
@@ -80,7 +81,7 @@ class Hooks:
 
     @contextmanager
     def recording(self) -> Iterator[dict[int, list[tuple[Any, dict[str, Any]]]]]:
-        """A context in which every value at every place is kept, with the local names at that time."""
+        """A context in which every value at every place is kept, also one given, with the local names at that time."""
         self.seen = {}
         try:
             yield self.seen

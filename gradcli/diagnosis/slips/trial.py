@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.slips.affine import Influence, affine_at, influence_of
-from gradcli.diagnosis.slips.bench import Bench
+from gradcli.diagnosis.slips.bench import Bench, growths
 from gradcli.diagnosis.slips.forms import Speller
 from gradcli.diagnosis.slips.hooks import Hooks, array_of, compiled_expression, marks_of, running
 from gradcli.diagnosis.slips.library import Place, fitted
@@ -56,6 +56,8 @@ MOST_RUNS = 1500
 found something made 520 at most."""
 _OVERRUNS = 1
 """At most so many edits may exceed the time limit of a call; one more ends the search."""
+_FEW_TIMES, _MOST_ENTRIES = 4, 10_000_000
+"""A number that grows more often than this may be a length, of tensors with at most so many entries."""
 
 Stage = Callable[[int], Iterator[Slip]]
 
@@ -93,6 +95,7 @@ class Trial:
         self._influences: dict[int, Influence | None] = {}
         self._stocks: dict[tuple[Any, ...], Stock] = {}
         self._known: dict[tuple[int, int], list[Slip]] = {}
+        self._growths: dict[int, list[tuple[int, float]]] = {}
         self._overruns = 0
         found = [b.projected() for b in benches]
         known = [p for p in found if p is not None]
@@ -228,11 +231,23 @@ class Trial:
         marks = [marks_of(each, self._framework) for each in values]
         known: dict[Hashable, frozenset[int]] = {None: frozenset(), **dict.fromkeys(marks[:1], frozenset())}
         for (cost, new, code), given, mark in zip(codes, values[1:], marks[1:], strict=False):
+            if mark not in known and self._is_far_longer(number, values[0], given):
+                known[mark] = frozenset()
             if mark not in known:
                 predicted = self._predicted(number, given)
                 known[mark] = self._run(number, code) if predicted is None else predicted
             if known[mark]:
                 yield Slip(cost=cost, number=number, old=node, new=new, fixes=known[mark])
+
+    def _is_far_longer(self, number: int, own: Sequence[Sequence[Any]], given: Sequence[Sequence[Any]]) -> bool:
+        """Whether a whole number in place of another one would give tensors of backward too many entries."""
+        old, new = own[0][0], given[0][0]
+        if type(old) is not int or type(new) is not int or new <= _FEW_TIMES * max(old, 1):
+            return False
+        if number not in self._growths:
+            self._growths[number] = growths(self._benches[0], number, 2 * max(old, 1), self._framework)
+        power = float(np.log2(new / max(old, 1)))
+        return any(before * times**power > _MOST_ENTRIES for before, times in self._growths[number])
 
     def _values(self, number: int, codes: Sequence[CodeType]) -> list[list[list[Any]]]:
         """For each code, at each bench, its values at a place; empty if backward fails."""
