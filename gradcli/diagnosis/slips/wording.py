@@ -27,7 +27,7 @@ _PLACED = ("tril", "triu", "narrow", "pad", "diag", "arange")
 def sentence_of(slip: Slip, draft: Draft, name: str) -> str:
     """The sentence: what is wrong, and the change with which the gradient of the input called `name` is right."""
     old, around = ast.unparse(slip.old), _around(slip.old, draft)
-    corrected = f"{CORRECTED}{_AT_THESE_RANKS * slip.at_these_ranks}"
+    corrected = f"{CORRECTED}{_AT_THESE_RANKS * slip.at_these_ranks}{_to_be_saved(slip, draft)}"
     while not all(draft.tree.is_inside(change.old, around) for change in slip.changes):
         around = draft.tree.parent(around) or draft.tree.file.tree
     inside = "" if around is slip.old else f" in `{ast.unparse(around)}`"
@@ -48,6 +48,17 @@ def sentence_of(slip: Slip, draft: Draft, name: str) -> str:
             f"{corrected}"
         )
     return f"{name}: `{old}` {what}{inside} (line {slip.line}); {corrected}"
+
+
+def _to_be_saved(slip: Slip, draft: Draft) -> str:
+    """That the edit reads local names of forward's, which have to be saved for backward; empty if it reads none."""
+    if not slip.borrowed or not draft.has("forward"):
+        return ""
+    forward = draft.part("forward").node
+    local = {n.id for n in ast.walk(forward) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    local |= {n.arg for n in ast.walk(forward) if isinstance(n, ast.arg)}
+    names = sorted((names_in(slip.new) & local) - names_in(draft.edited.node))
+    return f"; forward has to save {' and '.join(f'`{name}`' for name in names)} for this" if names else ""
 
 
 def location_of(slip: Slip, draft: Draft) -> Location:

@@ -106,3 +106,37 @@ def test_a_number_kept_on_ctx_is_no_transposition(framework, by, tmp_path):
     for finding in case.findings:
         assert finding.kind is FindingKind.WRONG_FACTOR
         assert "where `g / total` belongs" in finding.message
+
+
+UNSAVED = """
+import {framework} as torch
+from {framework}.autograd import Function
+
+
+class Blend(Function):
+    @staticmethod
+    def forward(ctx, x, w, alpha=0.3):
+        mix = torch.sigmoid(w * w + alpha) * torch.cos(w)
+        ctx.save_for_backward(x, {saved})
+        return torch.sin(x) * mix
+
+    @staticmethod
+    def backward(ctx, g):
+        x, {saved} = ctx.saved_tensors
+        return g * torch.cos(x) * {by_x}, None, None
+"""
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
+@pytest.mark.parametrize(("saved", "by_x"), [("mix", "mix"), ("w", "1"), ("mix", "1")])
+def test_a_local_name_of_forward_is_said_to_be_saved(framework, saved, by_x, tmp_path):
+    pytest.importorskip(framework)
+    file = tmp_path / f"blend_{saved}_{by_x}.py"
+    file.write_text(UNSAVED.format(framework=framework, saved=saved, by_x=by_x))
+    inputs = {"x": {"shape": [3, 4]}, "w": {"shape": [3, 4], "requires_grad": False}}
+    case = gradcli.check(f"{file}:Blend", inputs, order=1, samples=1, shrink=False).cases[0]
+    assert case.verdict is (Verdict.PASSED if by_x == "mix" else Verdict.FAILED)
+    for finding in case.findings:
+        assert ("forward has to save `mix` for this" in finding.message) is (saved == "w")
+        assert "`mix`" in finding.message or "* mix" in finding.message
