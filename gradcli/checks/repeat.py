@@ -105,9 +105,18 @@ class RepeatCheck(Check):
         return [self.failed(FindingKind.STATEFUL, f"{name}: {_OVERWRITTEN}", input=name, hint=_COPY) for name in names]
 
     def _first(self, situation: Situation, reference: Gradients) -> list[Evidence]:
-        """A finding for each active input whose first gradient, of the direct call of backward, was another one."""
-        first = passed_on(situation.subject, situation.raw_backward())
-        return [] if first is None else self._differing(situation, first, reference, *_FIRST)
+        """A finding for each active input whose first gradient, of the direct call of backward, was another one.
+
+        If a further direct call gives that too, it is the framework that passes on other values: where forward returns
+        one tensor twice, it adds up their gradients.
+        """
+        subject = situation.subject
+        first = passed_on(subject, situation.raw_backward())
+        found = [] if first is None else self._differing(situation, first, reference, *_FIRST)
+        again = passed_on(subject, subject.raw_backward(situation.cotangents())) if found else None
+        if first is None or again is None:
+            return found
+        return found if self._differing(situation, first, again, *_FIRST) else []
 
     def _reseeded(self, situation: Situation) -> list[Evidence]:
         """A finding for each gradient that changes with the random seed although the graph is the same."""

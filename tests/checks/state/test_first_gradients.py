@@ -68,3 +68,24 @@ def test_random_numbers_say_nothing_of_the_first_pass(ns):
         (case,) = gradcli.check(Dropout, *given, order=1).cases
         assert case.verdict is Verdict.PASSED
         assert not [note for note in case.notes if "first call of backward" in note]
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_an_output_that_is_returned_twice_is_no_state(ns, both):
+    """The framework may pass on the sum of both gradients in the place of one; the direct call has each in its own."""
+
+    class Twice(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            y = x.exp()
+            return y, y
+
+        @staticmethod
+        def backward(ctx, g, h):
+            (x,) = ctx.saved_tensors
+            return (g + h if both else g) * x.exp()
+
+    (case,) = gradcli.check(Twice, order=1, shrink=False).cases
+    assert case.verdict is (Verdict.PASSED if both else Verdict.FAILED)
+    assert FindingKind.STATEFUL not in [finding.kind for finding in case.findings]
