@@ -142,6 +142,4 @@ def test_a_correction_of_one_gradient_may_not_change_another_wrong_one(tmp_path)
     """With the cosine for `s`, the gradient of x is right, and that of height is wrong in another way."""
     case = checked(tmp_path, WAVE.format(returned="g * s * height, g * s / 2"))
     assert {finding.input for finding in case.findings} == {"x", "height"}
-    assert not any(
-        "`s = torch.cos(x)`" in finding.message or "(line 17)" in finding.message for finding in case.findings
-    )
+    assert not any("line 17" in finding.message for finding in case.findings)
