@@ -181,9 +181,13 @@ def _one_hot(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDA
 
 
 def _boolean(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
+    # Two of each where there is room: a softmax, a variance or a difference of the one entry that a mask leaves is
+    # constant, and no gradient shows. Which of the two values leaves an entry out, masks do not agree on.
     drawn = np.asarray(generator.random(shape) < 0.6)
-    if drawn.size >= 2 and (drawn.all() or not drawn.any()):
-        drawn.flat[int(generator.integers(drawn.size))] ^= True
+    for value, room in ((True, (drawn.size + 1) // 2), (False, drawn.size // 2)) if drawn.size >= 2 else ():
+        lacking = min(2, room) - int((drawn == value).sum())
+        if lacking > 0:
+            drawn.flat[generator.permutation(np.flatnonzero(drawn != value))[:lacking]] = value
     return drawn
 
 

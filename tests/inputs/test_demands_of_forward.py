@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import gradcli
+from gradcli import engine
 from gradcli.verdict import Verdict
 
 
@@ -165,3 +166,25 @@ def test_limits_of_their_documented_shape_that_most_numbers_do_not_reach(ns: Any
     assert [spec.shape for spec in right.inputs] == [(4, 3), (3,), (3,)]
     failed = gradcli.check(roomy(ns, 1.01), shrink=False, order=1).cases[0]
     assert {e.input for e in failed.evidence if e.verdict is Verdict.FAILED} == {"hi"}
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+@pytest.mark.parametrize("drops", [False, True])
+def test_a_mask_leaves_a_softmax_more_than_one_entry(factor: float, drops: bool) -> None:
+    class Weighted(engine.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, scores: Any, mask: Any) -> Any:
+            kept = ~mask if drops else mask
+            weights = engine.where(kept, scores, engine.full_like(scores, -1e30)).softmax(-1)
+            ctx.save_for_backward(weights)
+            return weights
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (weights,) = ctx.saved_tensors
+            return factor * weights * (g - (g * weights).sum(-1)), None
+
+    inputs = {"scores": {"shape": [4]}, "mask": {"shape": [4], "domain": "boolean"}}
+    for seed in range(4):
+        report = gradcli.check(Weighted, inputs, order=1, samples=1, seed=seed, only=("gradient",), shrink=False)
+        assert report.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), str(report)
