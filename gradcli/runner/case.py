@@ -23,7 +23,8 @@ from gradcli.figures import Figures
 from gradcli.results import CheckResult, Evidence, Stage, judge
 from gradcli.runner.arguments.buffers import as_supplied, with_buffers
 from gradcli.runner.arguments.prepare import Prepared, prepared
-from gradcli.runner.arguments.supply import Supply, takes_dtype
+from gradcli.runner.arguments.searching import takes_dtype
+from gradcli.runner.arguments.supply import Supply
 from gradcli.runner.outcome.allow import excused
 from gradcli.runner.outcome.expect import against_expectation
 from gradcli.runner.outcome.merge import merge

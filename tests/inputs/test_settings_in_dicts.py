@@ -7,7 +7,7 @@ import pytest
 
 import gradcli
 from gradcli.backends.registry import backend_named
-from gradcli.inputs.hints.containers import containers_of
+from gradcli.inputs.hints.containers.arguments import containers_of
 from gradcli.verdict import Verdict
 
 

@@ -2,9 +2,11 @@
 
 import ast
 import copy
+import dataclasses
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from gradcli.backends.arrays.trees import leaf_names
@@ -13,12 +15,16 @@ from gradcli.backends.tensor.containers import container_leaves, rebuilt_contain
 from gradcli.cases import Argument, InputSpec
 from gradcli.errors import UsageError
 from gradcli.frozen import dataclass
-from gradcli.inputs.hints.containers import Container, containers_of, other_kinds
+from gradcli.inputs.hints.containers.arguments import Container, containers_of, fields_of, other_kinds
+from gradcli.inputs.hints.documented_shapes import documented_shapes
+from gradcli.sources import source_of
 from gradcli.targets import Parameter, TargetInfo
 
 _PATH = re.compile(r"\[(?:\d+|'[^']*')\]|\.\w+")
 _LEAF = re.compile(rf"([^\W\d]\w*)((?:{_PATH.pattern})+)")
 _BASE = re.compile(r"[^\W\d]\w*")
+_MOST_PARAMETERS = 32
+"""Arguments and leaves to which no further keys are added."""
 _Named = TypeVar("_Named", Argument, InputSpec)
 
 
@@ -70,6 +76,12 @@ def folded(arguments: Sequence[Argument], info: TargetInfo) -> tuple[Argument, .
 def _filled(container: Argument, leaves: Sequence[Argument]) -> Argument:
     """The container with the leaves that are constants in it."""
     values = {leaf.name: leaf.value for leaf in leaves if not leaf.is_tensor}
+    by_field = {name: f"{container.name}.{name}" for name in fields_of(type(container.value))}
+    given = {name: values.pop(full) for name, full in by_field.items() if full in values}
+    if given:
+        changed = getattr(container.value, "_replace", None) or partial(dataclasses.replace, container.value)
+        container = replace(container, value=changed(**given))
+        leaves = [leaf for leaf in leaves if leaf.name not in by_field.values()]
     names = leaf_names(container, TREES)
     unknown = [leaf.name for leaf in leaves if leaf.name not in names]
     if unknown and not hasattr(container.value, "_fields"):  # whose parts JAX names by fields, and others by numbers
@@ -110,7 +122,7 @@ class Unfolded:
     """A target as the search for inputs sees it: with the leaves of containers for arguments, by short names.
 
     `containers` are by the names of the arguments, as are their `values`; `given` those that no leaf tells, such as an
-    empty dict.
+    empty dict. `are_numbers` says that leaves of which nothing is known are tried as single numbers.
     """
 
     info: TargetInfo
@@ -118,6 +130,7 @@ class Unfolded:
     containers: tuple[tuple[str, Container], ...] = ()
     values: tuple[tuple[str, Any], ...] = ()
     given: tuple[InputSpec, ...] = ()
+    are_numbers: bool = False
 
     @property
     def _names(self) -> dict[str, str]:
@@ -149,6 +162,33 @@ class Unfolded:
 
         return tuple(sorted(items, key=place))
 
+    def with_lacking(self, error: BaseException | None) -> "Unfolded | None":
+        """The target with the key by which forward looked into one of the dicts in vain; None for another error."""
+        key = error.args[0] if isinstance(error, KeyError) and error.args else None
+        traceback = error.__traceback__ if isinstance(key, str) and error is not None else None
+        while traceback is not None and traceback.tb_next is not None:
+            traceback = traceback.tb_next
+        if traceback is None or not isinstance(key, str) or len(self.info.parameters) >= _MOST_PARAMETERS:
+            return None
+        read = [set(held) for held in traceback.tb_frame.f_locals.values() if isinstance(held, dict)]
+        for number, (name, value) in enumerate(self.values):
+            if isinstance(value, dict) and key not in value and set(value) in read:
+                taken = {parameter.name for parameter in self.info.parameters}
+                alias = key if key.isidentifier() and key not in taken else f"{name}_{len(taken)}"
+                held = dict(self.containers)[name]
+                more = replace(held, value={**value, key: 0}, leaves=(*held.leaves, (f"[{key!r}]", alias)))
+                own = Parameter(name=alias, annotation="Array" if held.holds_tensors else None)
+                known = {leaf for _, leaf in held.leaves}
+                behind = [place for place, each in enumerate(self.info.parameters, 1) if each.name in known]
+                end = max(behind, default=len(self.info.parameters))
+                return replace(
+                    self,
+                    info=replace(self.info, parameters=(*self.info.parameters[:end], own, *self.info.parameters[end:])),
+                    containers=tuple((n, more if n == name else each) for n, each in self.containers),
+                    values=(*self.values[:number], (name, more.value), *self.values[number + 1 :]),
+                )
+        return None
+
     def text(self, text: str) -> str:
         """A note or an error with the arguments and flags of leaves under their names, as the flags are accepted."""
         names = self._names
@@ -166,7 +206,8 @@ class Unfolded:
 def unfolded(info: TargetInfo, given: Sequence[InputSpec]) -> list[Unfolded]:
     """The ways to see a target whose containers are not given: one without containers, several with sequences.
 
-    The last one has tensors in the places of sequences that may be tensors.
+    Where leaves may be single numbers, they are in a further one. The last one has tensors in the places of sequences
+    that may be tensors.
     """
     known = {spec.name for spec in given} | {
         container for spec in given if (container := container_named(spec.name, info)) is not None
@@ -178,6 +219,8 @@ def unfolded(info: TargetInfo, given: Sequence[InputSpec]) -> list[Unfolded]:
     for name, held in found.items():
         ways += [{**ways[0], name: other} for other in other_kinds(held.value)]
     seen = [_seen(info, found, way, is_first=way is ways[0]) for way in ways]
+    numbers = [_with_numbers(seen[0], found, names) for names in _of_numbers(found)]
+    seen += [way for way in numbers if way is not None]
     others = {name: held for name, held in found.items() if not held.may_be_a_tensor}
     if len(others) < len(found):
         seen.append(_seen(info, others, {name: others[name].value for name in others}, is_first=True))
@@ -200,10 +243,32 @@ def _seen(info: TargetInfo, found: dict[str, Container], values: dict[str, Any],
         for name, held in found.items()
         if not held.leaves or (not is_first and values[name] != held.value)
     ]
+    described = "\n".join([info.documentation, *(text for held in found.values() for text in held.descriptions)])
     return Unfolded(
-        info=replace(info, parameters=tuple(parameters)),
+        info=replace(info, parameters=tuple(parameters), documentation=described),
         order=tuple(parameter.name for parameter in info.parameters),
         containers=tuple(found.items()),
         values=tuple(values.items()),
         given=tuple(whole),
     )
+
+
+def _of_numbers(found: dict[str, Container]) -> list[list[str]]:
+    """The containers whose leaves may be single numbers: first those that their names do not say to hold tensors."""
+    likely = [name for name, held in found.items() if not held.holds_tensors]
+    return [names for names in (likely, list(found)) if names] if len(likely) < len(found) else [likely]
+
+
+def _with_numbers(way: Unfolded, found: dict[str, Container], names: Sequence[str]) -> Unfolded | None:
+    """The same target with single numbers for the leaves of some containers; None where all have documented shapes.
+
+    A search tries one argument after the other without axes, and seldom three of them.
+    """
+    aliases = [alias for name in names for _, alias in found[name].leaves]
+    shapes = documented_shapes(aliases, source_of(way.info.forward), way.info.documentation)
+    free = [alias for alias in aliases if alias not in shapes]
+    if not free:
+        return None
+    said = "\n".join([way.info.documentation, *(f"{alias}: scalar" for alias in free)])
+    parameters = tuple(replace(p, annotation="Tensor") if p.name in free else p for p in way.info.parameters)
+    return replace(way, info=replace(way.info, parameters=parameters, documentation=said), are_numbers=True)

@@ -8,7 +8,7 @@ import pytest
 import gradcli
 from gradcli.backends.registry import backend_named
 from gradcli.errors import InputsNotFoundError
-from gradcli.inputs.hints.containers import containers_of
+from gradcli.inputs.hints.containers.arguments import containers_of
 from gradcli.inputs.search.inference import infer
 from gradcli.runner.arguments.nested import unfolded
 from gradcli.targets import Trial

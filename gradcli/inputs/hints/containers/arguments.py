@@ -4,12 +4,12 @@ import ast
 import dataclasses
 import inspect
 import re
-from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints.argument_names import says_number
+from gradcli.inputs.hints.containers.reading import Node, last_name, read
 from gradcli.inputs.hints.documented_shapes import documented_shapes, texts_of
 from gradcli.inputs.hints.reading import read_hints
 from gradcli.sources import bindings, nodes_of, source_of, tree_of
@@ -39,47 +39,14 @@ class Container:
 
     `leaves` are the paths of the tensors, such as `['W']` or `[0][1]`, each with a name as forward calls it; where
     `holds_tensors` they are tensors by the container's name, and no settings. Where it `may_be_a_tensor`, one tensor
-    can be read as forward reads it.
+    can be read as forward reads it. `descriptions` are what its class says of them: comments beside its fields.
     """
 
     value: Any
     leaves: tuple[tuple[str, str], ...]
     holds_tensors: bool = False
     may_be_a_tensor: bool = False
-
-
-class _Node:
-    """What is known of a value: keys that it is read by, elements that it is unpacked into, attributes."""
-
-    def __init__(self) -> None:
-        self.keys: dict[str, _Node] = {}
-        self.optional = self.is_sliced = False
-        self.elements: dict[int, _Node] = {}
-        self.each: _Node | None = None
-        self.count = 0
-        self.fields: dict[str, _Node] = {}
-        self.name = ""
-
-    @property
-    def is_leaf(self) -> bool:
-        """Whether it is a tensor: nothing is read from it, or entries, as `c[3]` beside `c[:3]`."""
-        entries = self.is_sliced and all(part.is_leaf for part in self.elements.values())
-        return not (self.keys or (self.elements and not entries) or self.each or self.optional)
-
-    @property
-    def parts(self) -> list["_Node"]:
-        """What it is taken apart into, other than by keys and attributes."""
-        return [*self.elements.values(), *([self.each] if self.each is not None else [])]
-
-    @property
-    def length(self) -> int:
-        """How many elements are read at least: it is unpacked into them, as `a, b = x`, or they are read by place."""
-        return max(self.count, max(self.elements, default=-1) + 1)
-
-    @property
-    def may_be_a_tensor(self) -> bool:
-        """Whether it is read by places alone, as a tensor may be too: `a, b = x` or `x[0][1]`."""
-        return not (self.keys or self.optional) and all(part.may_be_a_tensor for part in self.parts)
+    descriptions: tuple[str, ...] = ()
 
 
 def containers_of(info: TargetInfo) -> dict[str, Container]:
@@ -89,22 +56,26 @@ def containers_of(info: TargetInfo) -> dict[str, Container]:
     for parameter in info.parameters:
         if parameter.variadic or parameter.has_default or parameter.static or info.forward is None:
             continue
-        node = _Node()
-        _read(info.forward, parameter.name, node, _DEEPEST)
+        node = Node()
+        read(info.forward, parameter.name, node, _DEEPEST)
         for key in _documented_keys(info, parameter.name) if not node.elements and node.each is None else ():
-            node.keys.setdefault(key, _Node())
+            node.keys.setdefault(key, Node())
         kind = _class_of(info.forward, parameter.name, node)
         if kind is not None:
             node.keys, node.elements = {}, {}
-            node.fields = {name: node.fields.get(name, _Node()) for name in _fields_of(kind)}
+            node.fields = {name: node.fields.get(name, Node()) for name in fields_of(kind)}
         elif not _is_container(node, parameter) or _is_tensor(info, parameter.name, node):
             continue
         leaves: list[tuple[str, str]] = []
         by_number = kind is not None and issubclass(kind, tuple) and info.backend != "jax"  # as the backend names them
         value = _built(node, "", leaves, kind, by_number=by_number)
+        own = _with_own_names(leaves, taken, parameter.name)
+        comments = {} if kind is None else _comments_on(kind)
+        said = zip(own, (comments.get(name) for _, name in leaves), strict=True)
         found[parameter.name] = Container(
             value=value,
-            leaves=_with_own_names(leaves, taken, parameter.name),
+            leaves=own,
+            descriptions=tuple(f"{alias}: {comment}" for (_, alias), comment in said if comment is not None),
             holds_tensors=parameter.name.lower() in _NAMES,
             may_be_a_tensor=kind is None and node.may_be_a_tensor,
         )
@@ -118,7 +89,7 @@ def _documented_keys(info: TargetInfo, name: str) -> list[str]:
     return [key for match in found if match is not None for key in re.findall(r"['\"](\w+)['\"]\s*:\s*[(\[]", match[1])]
 
 
-def _is_tensor(info: TargetInfo, name: str, node: _Node) -> bool:
+def _is_tensor(info: TargetInfo, name: str, node: Node) -> bool:
     """Whether what is read by places is a tensor: by its documented shape, its attributes, or its gradient.
 
     PyTorch takes no gradient for a tuple from the backward of a Function; other frameworks do.
@@ -148,10 +119,10 @@ def _is_array(backward: ast.Module | None, position: int, count: int) -> bool:
         if isinstance(own, ast.Name) and isinstance(target, ast.Name) and target.id == own.id
     ]
     functions = [value.func for value in (*listed, *named) if isinstance(value, ast.Call)]
-    return any(_last_name(function) in _MAKERS for function in functions)
+    return any(last_name(function) in _MAKERS for function in functions)
 
 
-def _is_container(node: _Node, parameter: Parameter) -> bool:
+def _is_container(node: Node, parameter: Parameter) -> bool:
     """Whether an argument is read as a container, and not as a tensor that is indexed or unpacked into entries."""
     name, annotation = parameter.name.lower(), (parameter.annotation or "").lower()
     if node.keys or node.optional:
@@ -165,7 +136,7 @@ def _is_container(node: _Node, parameter: Parameter) -> bool:
     return name in _NAMES or paired or any(word in annotation for word in _ANNOTATED)
 
 
-def _built(node: _Node, path: str, leaves: list[tuple[str, str]], kind: Any = None, *, by_number: bool = False) -> Any:
+def _built(node: Node, path: str, leaves: list[tuple[str, str]], kind: Any = None, *, by_number: bool = False) -> Any:
     """The container with zeros for tensors, whose paths and names are added to `leaves`.
 
     A sequence of sequences is a list, one of tensors a tuple. Fields of a class `kind` are all tensors.
@@ -185,11 +156,11 @@ def _built(node: _Node, path: str, leaves: list[tuple[str, str]], kind: Any = No
     return 0
 
 
-def _sequence(node: _Node, path: str, leaves: list[tuple[str, str]]) -> Any:
+def _sequence(node: Node, path: str, leaves: list[tuple[str, str]]) -> Any:
     count = max(node.length, _LAYERS if node.each is not None else 0)
     made = []
     for place in range(count):
-        child = node.elements.get(place, node.elements.get(place - count, node.each or _Node()))
+        child = node.elements.get(place, node.elements.get(place - count, node.each or Node()))
         before = len(leaves)
         made.append(_built(child, f"{path}[{place}]", leaves))
         if child is node.each or not child.is_leaf:
@@ -212,153 +183,13 @@ def _with_own_names(leaves: Sequence[tuple[str, str]], taken: set[str], containe
     return tuple(made)
 
 
-def _read(
-    function: Callable[..., Any], name: str, node: _Node, deepest: int, given: Mapping[str, Any] | None = None
-) -> None:
-    """Add to `node` how a function takes its argument `name` apart, also in functions that it passes it on to.
-
-    `given` are functions that it gets as arguments, as a solver does: `solve(step, params, z)`.
-    """
-    tree = tree_of(source_of(inspect.unwrap(function)))
-    own = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), None) if tree is not None else None
-    if own is not None:
-        reader = _Reader(ChainMap({**(given or {})}, getattr(inspect.unwrap(function), "__globals__", {})), deepest)
-        reader.known[name] = node
-        for statement in own.body:
-            reader.visit(statement)
-
-
-class _Reader(ast.NodeVisitor):
-    """Follows names that stand for a container or a part of one."""
-
-    def __init__(self, names: Mapping[str, Any], deepest: int) -> None:
-        self.known: dict[str, _Node] = {}
-        self._globals = names
-        self._deepest = deepest
-
-    def visit_Assign(self, node: ast.Assign) -> None:
-        self.generic_visit(node)
-        for target in node.targets:
-            self._bind(target, node.value)
-
-    def visit_For(self, node: ast.For) -> None:
-        self._loop(node.target, node.iter)
-        self.generic_visit(node)
-
-    def visit_comprehension(self, node: ast.comprehension) -> None:
-        self._loop(node.target, node.iter)
-        self.generic_visit(node)
-
-    def visit_Subscript(self, node: ast.Subscript) -> None:
-        self._part(node)
-        if isinstance(node.slice, ast.Slice) and (held := self._part(node.value)) is not None:
-            held.is_sliced = True
-        self.generic_visit(node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        self._part(node)
-        self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> None:
-        function = node.func
-        if isinstance(function, ast.Attribute) and function.attr in ("get", "setdefault", "pop"):
-            held = self._part(function.value)
-            if held is not None:
-                held.optional = True
-                return
-        arguments = node.args
-        if _last_name(function) == "partial" and arguments:
-            function, arguments = arguments[0], arguments[1:]
-        called = self._function(function)
-        if called is not None and self._deepest:
-            names = list(inspect.signature(called).parameters)
-            passed = dict(zip(names, arguments, strict=False))
-            passed |= {each.arg: each.value for each in node.keywords if each.arg in names}
-            given = {name: own for name, value in passed.items() if (own := self._function(value)) is not None}
-            for name, argument in passed.items():
-                held = self._part(argument)
-                if held is not None:
-                    _read(called, name, held, self._deepest - 1, given)
-        self.generic_visit(node)
-
-    def _function(self, node: ast.expr) -> Callable[..., Any] | None:
-        """The function that a name stands for, without decorators; None for anything else."""
-        named = self._globals.get(node.id) if isinstance(node, ast.Name) else None
-        called = inspect.unwrap(getattr(named, "fun", named)) if callable(named) else None
-        return called if inspect.isfunction(called) else None
-
-    def _bind(self, target: ast.expr, value: ast.expr) -> None:
-        if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
-            if len(target.elts) == len(value.elts):
-                for one, other in zip(target.elts, value.elts, strict=True):
-                    self._bind(one, other)
-            return
-        held = self._part(value)
-        if held is not None:
-            self._take(target, held)
-        elif isinstance(target, ast.Name):
-            self.known.pop(target.id, None)
-
-    def _take(self, target: ast.expr, held: _Node) -> None:
-        if isinstance(target, ast.Name):
-            held.name = held.name or target.id
-            self.known[target.id] = held
-        elif isinstance(target, ast.Tuple | ast.List) and not any(isinstance(t, ast.Starred) for t in target.elts):
-            held.count = max(held.count, len(target.elts))
-            for place, each in enumerate(target.elts):
-                self._take(each, held.elements.setdefault(place, _Node()))
-
-    def _loop(self, target: ast.expr, iterated: ast.expr) -> None:
-        if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.args:
-            if iterated.func.id == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
-                self._loop(target.elts[1], iterated.args[0])
-            elif iterated.func.id in ("reversed", "list", "tuple"):
-                self._loop(target, iterated.args[0])
-            elif iterated.func.id == "zip" and isinstance(target, ast.Tuple):
-                for one, other in zip(target.elts, iterated.args, strict=False):
-                    self._loop(one, other)
-            return
-        if isinstance(iterated, ast.Subscript) and isinstance(iterated.slice, ast.Slice):
-            iterated = iterated.value
-        held = self._part(iterated)
-        if held is not None and isinstance(target, ast.Tuple | ast.Name):
-            held.each = held.each or _Node()
-            self._take(target, held.each)
-
-    def _part(self, node: ast.expr) -> _Node | None:
-        """The node of an expression that is a container or a part of one; the part is added where it is new."""
-        if isinstance(node, ast.Name):
-            return self.known.get(node.id)
-        held = self._part(node.value) if isinstance(node, ast.Subscript | ast.Attribute) else None
-        if held is None:
-            return None
-        if isinstance(node, ast.Attribute):
-            return held.fields.setdefault(node.attr, _Node())
-        key = _constant(node.slice) if isinstance(node, ast.Subscript) else None
-        if isinstance(key, str):
-            return held.keys.setdefault(key, _Node())
-        return held.each or held.elements.setdefault(key, _Node()) if isinstance(key, int) else None
-
-
-def _last_name(node: ast.expr) -> str:
-    return str(getattr(node, "attr", getattr(node, "id", "")))
-
-
-def _constant(node: ast.expr) -> object:
-    """The value of a constant, also of a negative number; None for anything else."""
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError):
-        return None
-
-
-def _class_of(forward: Callable[..., Any], name: str, node: _Node) -> Any:
+def _class_of(forward: Callable[..., Any], name: str, node: Node) -> Any:
     """The named tuple or dataclass that an argument is, by its annotation or else by the attributes that are read."""
     function = inspect.unwrap(forward)
     names = getattr(function, "__globals__", {})
     said = getattr(function, "__annotations__", {}).get(name)
     said = names.get(said) if isinstance(said, str) else said
-    if isinstance(said, type) and _fields_of(said):
+    if isinstance(said, type) and fields_of(said):
         return said
     read = set(node.fields)
     if not read or not read.isdisjoint(_OF_TENSORS) or node.keys or node.elements:
@@ -366,15 +197,25 @@ def _class_of(forward: Callable[..., Any], name: str, node: _Node) -> Any:
     kinds = {
         id(kind): kind
         for kind in names.values()
-        if isinstance(kind, type) and kind.__module__ == function.__module__ and read <= set(_fields_of(kind))
+        if isinstance(kind, type) and kind.__module__ == function.__module__ and read <= set(fields_of(kind))
     }
     return next(iter(kinds.values())) if len(kinds) == 1 else None
 
 
-def _fields_of(kind: type) -> tuple[str, ...]:
+def fields_of(kind: type) -> tuple[str, ...]:
+    """The fields of a named tuple or a dataclass; none of any other class."""
     if issubclass(kind, tuple):
         return tuple(getattr(kind, "_fields", ()))
     return tuple(f.name for f in dataclasses.fields(kind) if f.init) if dataclasses.is_dataclass(kind) else ()
+
+
+def _comments_on(kind: type) -> dict[str, str]:
+    """What a class says of its fields in comments on their lines: `weight: Array  # (H, D)`."""
+    source = source_of(kind)
+    lines, nodes = source.splitlines(), nodes_of(tree) if (tree := tree_of(source)) is not None else ()
+    fields = [node for node in nodes if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)]
+    behind = {last_name(node.target): lines[(node.end_lineno or 1) - 1][node.end_col_offset or 0 :] for node in fields}
+    return {name: text.lstrip(" #") for name, text in behind.items() if text.lstrip().startswith("#")}
 
 
 def other_kinds(value: Any) -> Iterator[Any]:
