@@ -54,8 +54,11 @@ def expanded(
             made.append(argument)
             continue
         kept = trees.rebuilt(argument.value, [0 if path in inputs else leaf for path, leaf in found])
-        made += [replace(argument, value=kept), *(replace(leaf, keyword=by_keyword) for leaf in inputs.values())]
-    return tuple(made)
+        made += [replace(argument, value=kept), *inputs.values()]
+    if not by_keyword:
+        return tuple(made)
+    inside = {name for argument in made for name in leaf_names(argument, trees)}
+    return tuple(replace(a, keyword=True) if a.is_tensor and a.name in inside else a for a in made)
 
 
 def places_of(arguments: Sequence[Argument], positions: Sequence[int], trees: Trees) -> frozenset[int]:

@@ -152,7 +152,7 @@ class FunctionBackend(Backend):
         """The target at these arguments."""
         known, origin = info or self.describe(target), self.origin(target)
         function, given = self._taken_apart(target, arguments)
-        if len(given) > len(arguments):
+        if any(a.keyword and not a.name.isidentifier() for a in given):  # a leaf, as `xs[0]`
             origin = None  # a gradient of a container cannot be held against its leaves by hand
         own = {i: a.own for i, a in enumerate(given) if a.own is not None and a.requires_grad}
 

@@ -98,7 +98,8 @@ def _container(name: str, paths: Sequence[str], info: TargetInfo) -> Any:
         return known.value
     if any("." in path for path in paths):
         raise UsageError(f"{name}: no class is known with the attributes of {', '.join(name + p for p in paths)}")
-    return _put_together(name, [_PATH.findall(path) for path in paths])
+    made = _put_together(name, [_PATH.findall(path) for path in paths])
+    return list(made) if known is not None and type(known.value) is list and type(made) is tuple else made
 
 
 def _put_together(name: str, paths: Sequence[Sequence[str]]) -> Any:

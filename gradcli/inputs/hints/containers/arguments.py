@@ -60,15 +60,20 @@ def containers_of(info: TargetInfo) -> dict[str, Container]:
         read(info.forward, parameter.name, node, _DEEPEST)
         for key in _documented_keys(info, parameter.name) if not node.elements and node.each is None else ():
             node.keys.setdefault(key, Node())
+        listed = _says_tensors((parameter.annotation or "").lower())
+        if node.is_leaf and not node.fields and listed:
+            node.each = Node()
         kind = _class_of(info.forward, parameter.name, node)
         if kind is not None:
             node.keys, node.elements = {}, {}
             node.fields = {name: node.fields.get(name, Node()) for name in fields_of(kind)}
-        elif not _is_container(node, parameter) or _is_tensor(info, parameter.name, node):
+        elif not _is_container(node, parameter) or (not listed and _is_tensor(info, parameter.name, node)):
             continue
         leaves: list[tuple[str, str]] = []
         by_number = kind is not None and issubclass(kind, tuple) and info.backend != "jax"  # as the backend names them
         value = _built(node, "", leaves, kind, by_number=by_number)
+        if listed and "list[" in (parameter.annotation or "").lower():
+            value = list(value)
         own = _with_own_names(leaves, taken, parameter.name)
         comments = {} if kind is None else _comments_on(kind)
         said = zip(own, (comments.get(name) for _, name in leaves), strict=True)
@@ -77,7 +82,7 @@ def containers_of(info: TargetInfo) -> dict[str, Container]:
             leaves=own,
             descriptions=tuple(f"{alias}: {comment}" for (_, alias), comment in said if comment is not None),
             holds_tensors=parameter.name.lower() in _NAMES,
-            may_be_a_tensor=kind is None and node.may_be_a_tensor,
+            may_be_a_tensor=kind is None and not listed and node.may_be_a_tensor,
         )
     return found
 
@@ -130,10 +135,16 @@ def _is_container(node: Node, parameter: Parameter) -> bool:
     if any(not part.is_leaf for part in node.parts):
         return True
     if not node.count:
-        return bool(node.elements) and name in _NAMES
+        return (bool(node.elements) and name in _NAMES) or (node.each is not None and _says_tensors(annotation))
     names = [child.name.lower().rstrip("0123456789") for child in node.parts]
     paired = any(set(pair) <= set(names) for pair in _PAIRS)
     return name in _NAMES or paired or any(word in annotation for word in _ANNOTATED)
+
+
+def _says_tensors(annotation: str) -> bool:
+    """Whether an annotation is that of any number of tensors, as `list[Tensor]` and `Sequence[jax.Array]` are."""
+    many = r"(?:\w+\.)*(?:list|sequence|iterable|tuple(?=.*\.\.\.))\[(?:\w+\.)*(?:tensor|array|ndarray)\b[^\[]*\]"
+    return re.fullmatch(many, annotation.replace(" ", "").strip("'\"")) is not None
 
 
 def _built(node: Node, path: str, leaves: list[tuple[str, str]], kind: Any = None, *, by_number: bool = False) -> Any:
