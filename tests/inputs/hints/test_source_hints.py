@@ -132,3 +132,16 @@ def test_which_arguments_are_tables(
 ) -> None:
     hints = SourceHints(forward=forward, backward="", gradients=gradients)
     assert hints.is_table(name, ["x", name, "zero"][: len(gradients)]) is is_table
+
+
+def test_hints_that_were_read_are_given_for_the_same_functions_and_names_alone() -> None:
+    info = TargetInfo(name="f", backend="torch", parameters=(), forward=None, backward=in_a_tuple)
+    first = read_hints(info, ["x", "p"])
+    assert read_hints(info, ["x", "p"]) is first
+    other = TargetInfo(name="f", backend="torch", parameters=(), forward=None, backward=computed)
+    assert read_hints(other, ["x", "p"]).gradients == (None, None)
+    assert read_hints(info, ["x", "p", "q"]).gradients == (True, False, None)
+    said = TargetInfo(
+        name="f", backend="torch", parameters=(), forward=None, backward=in_a_tuple, documentation="p: (N,) labels"
+    )
+    assert read_hints(said, ["x", "p"]).documented != first.documented
