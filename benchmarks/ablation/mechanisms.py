@@ -78,7 +78,7 @@ MECHANISMS = [
     ),
     Mechanism("differences.formats", "may_be_half", NO),
     Mechanism("differences.formats", "format_of", NOTHING),
-    Mechanism("claims.linearity", "additive", YES),
+    Mechanism("regularity.kinks", "additive", YES),
     Mechanism("claims.claim", "_consistent", NO),
     Mechanism("claims.site", "Site._jitter", lambda site: np.full(site.claim.rows, np.inf)),
     Mechanism("regularity.cancellation", "is_rounding_only", NO),

@@ -9,11 +9,11 @@ import numpy as np
 
 from gradcli.numerics.course.protocol import Protocol
 from gradcli.numerics.course.small_rows import SomeRows, differing
-from gradcli.numerics.maps.seeds import generator_of
 from gradcli.numerics.maps.sizes import SIGNIFICANT
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Table, Verification
+from gradcli.numerics.sampling.directions import generator_of
 from gradcli.numerics.screen.fast_path import EVALUATIONS, at_first_sight, begin
 
 __all__ = ["BlockOutcome", "Doubt", "KinkNote", "Outcome", "Table", "Verification", "verify"]

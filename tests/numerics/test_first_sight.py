@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradcli.numerics.maps.seeds import generator_of
 from gradcli.numerics.maps.vector_map import CountedMap
-from gradcli.numerics.sampling.directions import entry_scales, snap
+from gradcli.numerics.sampling.directions import entry_scales, generator_of, snap
 from gradcli.numerics.sampling.line import power_of_two_above
 from gradcli.numerics.screen.fast_path import at_first_sight, begin
 from gradcli.numerics.verify import BlockOutcome, Doubt, Outcome, verify

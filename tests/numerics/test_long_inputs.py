@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.maps.seeds import generator_of
 from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
-from gradcli.numerics.sampling.directions import focuses
+from gradcli.numerics.sampling.directions import focuses, generator_of
 from gradcli.numerics.screen.long_inputs import joint_reading, short_start
 from gradcli.numerics.verify import Outcome, verify
 from tests.numerics.cases import space

@@ -18,8 +18,8 @@ def test_every_mechanism_is_found_where_the_list_says(mechanism) -> None:
 
 def test_questions_and_searches_are_found_by_what_they_return() -> None:
     names = [mechanism.name for mechanism in discovered()]
-    assert "claims.linearity.additive: no" in names
-    assert "claims.linearity.additive: yes" in names
+    assert "regularity.kinks.additive: no" in names
+    assert "regularity.kinks.additive: yes" in names
     assert "differences.breaks.jump_size: nothing" in names
     assert len(names) == len(set(names))
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from gradcli.numerics.claims.compare import Decision, Impression, Judgement, Reading
-from gradcli.numerics.claims.linearity import additive
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.directional import FINER, FIRST_STEP
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
@@ -24,6 +23,7 @@ from gradcli.numerics.reference.symmetric import NOTE, on_symmetric_changes
 from gradcli.numerics.regularity.gradient_noise import nudged
 from gradcli.numerics.regularity.iteration import LOOSE, iterates, stops_early
 from gradcli.numerics.regularity.jumps import jump_nearby
+from gradcli.numerics.regularity.kinks import additive
 from gradcli.numerics.regularity.stored_format import format_at, hidden_by_format
 from gradcli.numerics.sampling.directions import LONG, MOVE, Focus, moved, random_direction, within
 from gradcli.numerics.wording import STOPS_EARLY, of_largest

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.maps.floats import EPS, Mask
-from gradcli.numerics.maps.median import median
+from gradcli.numerics.maps.floats import EPS, Mask, median
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.regularity.iteration import on_other_branches
 from gradcli.numerics.sampling.directions import TRIES

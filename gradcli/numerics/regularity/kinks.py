@@ -1,4 +1,4 @@
-"""Finds the input entries that lie on a kink, with their one-sided slopes, or on a jump."""
+"""Kinks: whether slopes add up, as those of a derivative do, and which input entries lie on a kink or on a jump."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy.typing as npt
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.differences.directional import directional_derivative
-from gradcli.numerics.differences.estimate import Status
+from gradcli.numerics.differences.directional import FINER, FIRST_STEP, directional_derivative
+from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.stencil import one_sided_weights
-from gradcli.numerics.maps.floats import EPS
+from gradcli.numerics.maps.floats import EPS, Mask
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import KinkNote
+from gradcli.numerics.sampling.directions import Focus, random_direction
 from gradcli.numerics.sampling.line import Line, on_grid
 
 LARGEST_COUNT = 8
@@ -163,3 +164,28 @@ def _claimed(site: Site, direction: Vector, row: int, output: int | None, coordi
         unit[output] = 1.0
         return float(site.map.vjp(site.x, unit)[coordinate])
     return float(site.claim.along(direction)[0][row]) / float(direction[coordinate])
+
+
+def additive(site: Site, places: slice, rows: Mask, focus: Focus, slack: Vector | float = 0.0) -> bool:
+    """Whether D(v) + D(w) = D(v + w) within three bounds, or within `slack`, for all the given rows.
+
+    At a tie, a sorting function is smooth along every line through the point but has no derivative: its slopes do not
+    add up. Then no claim can be called wrong. Also False if a row is not smooth in any of the three measurements.
+    """
+    open_ = rows.copy()
+    # Rows that are not smooth along these lines are measured along others over smaller steps: a kink may be close.
+    for start in (FIRST_STEP, FIRST_STEP * FINER[0], FIRST_STEP * FINER[0]):
+        one, two = random_direction(site.rng, focus.drawn), random_direction(site.rng, focus.drawn)
+        readings = [site.measure(v, places, focus, cheap=False, start=start) for v in (one, two, one + two)]
+        first, second, both = readings
+        smooth = first.smooth & second.smooth & both.smooth
+        with np.errstate(all="ignore"):
+            gap = np.abs(first.numeric + second.numeric - both.numeric)
+            allowed = FAIL_FACTOR * (first.bound + second.bound + both.bound)
+            apart = smooth & ~(gap <= np.maximum(allowed, slack))
+        if (apart & open_).any():
+            return False
+        open_ &= ~smooth
+        if not open_.any():
+            return True
+    return False

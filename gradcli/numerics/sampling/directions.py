@@ -1,14 +1,17 @@
-"""Chooses where a map is evaluated: the scale of every entry, points on a grid, directions and cotangents."""
+"""Chooses where a map is evaluated: random numbers, the scale of every entry, points on a grid, and directions."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
+from typing import Any, final
 
 import numpy as np
+import numpy.typing as npt
+from numpy.random.bit_generator import ISeedSequence
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.maps.floats import Indices, Mask
-from gradcli.numerics.maps.median import median
+from gradcli.numerics.maps.floats import Indices, Mask, median
 from gradcli.numerics.maps.pieces import pieces
 from gradcli.numerics.maps.space import Space, Vector
 from gradcli.numerics.sampling.line import GRID_BITS, power_of_two_above, round_up_to_power_of_two
@@ -31,6 +34,10 @@ LONG = 400
 """Inputs of more entries are not measured entry by entry: 400 columns take about 2,400 evaluations."""
 SMALLEST = 2.0**-970
 """All scales lie between this and its inverse, so that no step, and no rounding of a step, underflows or overflows."""
+_OURS = 0x6772
+"""The letters gr, which are part of every seed, so that the numbers differ from those of NumPy with the same seed."""
+_WORDS = 4
+"""PCG64 needs this many words of 64 bits as its seed."""
 
 
 def entry_scales(space: Space, x: Vector) -> Vector:
@@ -187,3 +194,30 @@ def nudged(rng: np.random.Generator, x: Vector, where: Vector | float = 1.0) -> 
     moves = rng.integers(-4, 5, x.size) * where
     there: Vector = x * (1 + UNITS * moves)
     return there
+
+
+@final
+class _Spread(ISeedSequence):
+    """NumPy's seed sequence for a seed, with its output stored.
+
+    Computing the output takes as long as evaluating a small map.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._sequence = np.random.SeedSequence([_OURS, seed])
+        self._words = self._sequence.generate_state(_WORDS, np.uint64)
+
+    def generate_state(self, n_words: int, dtype: npt.DTypeLike = np.uint32) -> npt.NDArray[Any]:
+        """Return the words that seed a bit generator: the stored ones, if it is PCG64."""
+        if n_words == _WORDS and np.dtype(dtype) == np.uint64:
+            return self._words
+        return self._sequence.generate_state(n_words, np.uint64 if np.dtype(dtype) == np.uint64 else np.uint32)
+
+
+_spread = lru_cache(maxsize=64)(_Spread)
+
+
+def generator_of(seed: int) -> np.random.Generator:
+    """Make a new generator for a seed, of which the lower 63 bits are used."""
+    sequence: Any = _spread(seed % 2**63)  # NumPy's annotations accept only its own sequence
+    return np.random.Generator(np.random.PCG64(sequence))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gradcli.numerics.maps.median import median
+from gradcli.numerics.maps.floats import median
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 10, 31])
