@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from gradcli.edits.expressions import Candidate
 from gradcli.edits.render import Change
 from gradcli.edits.scope import Scope
+from gradcli.edits.source import are_alike
 
 _TWICE = 0.3
 """What such an edit costs beside the new name: more than an exchange at one place."""
@@ -26,7 +27,7 @@ def renamed(node: ast.expr, scope: Scope) -> Iterator[Candidate]:
 
 
 def _compares_with_itself(node: ast.AST) -> bool:
-    return isinstance(node, ast.Compare) and ast.dump(node.left) in map(ast.dump, node.comparators)
+    return isinstance(node, ast.Compare) and any(are_alike(node.left, each) for each in node.comparators)
 
 
 class _Renamed(ast.NodeTransformer):
