@@ -43,7 +43,7 @@ class SourceHints:
     the values. `tensors` are annotated as such. `keys` are JAX's random keys, True for typed ones. `order` holds pairs
     of sizes of which the first is the larger one; `letters` are those of einsums, or the number of `*args`. Forward
     writes into `written`, of which `arrays` cannot be numbers, and takes the only entry of `single`. `numbers` may be
-    such. `marks_dirty` says that ctx is told of inputs that forward overwrites.
+    such. `marks_dirty` says that forward calls `ctx.mark_dirty`.
     """
 
     forward: str

@@ -26,7 +26,7 @@ _FEW_OPTIONAL = 3
 """So many optional arguments are also left out one at a time; more would make too many cases."""
 _AXIS_NAMES = ("dim", "axis")
 _OVERWRITING = ("inplace",)
-"""Names of flags with which forward writes into an input: an author means that as it is only where ctx is told."""
+"""Names of flags with which forward writes into an input, which a forward allows that calls `ctx.mark_dirty`."""
 _NEITHER = ("seed",)
 """Names of arguments left at None: another seed runs the same code."""
 _UNNAMED = "other"

@@ -164,7 +164,7 @@ class Unfolded:
         return tuple(sorted(items, key=place))
 
     def with_lacking(self, error: BaseException | None) -> "Unfolded | None":
-        """The target with the key by which forward looked into one of the dicts in vain; None for another error."""
+        """The target with the key that forward did not find in one of the dicts; None for another error."""
         key = error.args[0] if isinstance(error, KeyError) and error.args else None
         traceback = error.__traceback__ if isinstance(key, str) and error is not None else None
         while traceback is not None and traceback.tb_next is not None:
