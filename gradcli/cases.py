@@ -20,6 +20,8 @@ DTYPES = (
     "float64", "float32", "float16", "bfloat16", "complex128", "complex64",
     "int64", "int32", "int16", "int8", "uint8", "bool",
 )  # fmt: skip
+OWN_DTYPE = frozenset(("indices", "permutation", "pointers", "boolean", "key", "typed-key"))
+"""The domains whose draws have a dtype of their own, whatever the dtype of the case."""
 LAYOUTS = ("coo", "csr")
 MAX_ELEMENTS = 50_000_000
 MAX_AXES = 64

@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+MATRICES = frozenset(("spd", "triangular", "orthogonal"))
+"""The domains of square matrices."""
+CLASSES = frozenset(("one-hot", "simplex", "unit-vectors"))
+"""The domains of what has a last axis of classes or components."""
+LABELS = frozenset(("one-hot", "signs", "binary"))
+"""The domains of what a loss compares its input with."""
+INTEGRAL = ("indices", "permutation")
+"""The domains of whole numbers that choose entries."""
+WITH_AXES = ("boolean", *INTEGRAL, "binary")
+"""The domains of what has axes; of a single number, the words say its type."""
 _CALL = re.compile(r"^\s*([a-z][a-z-]*)\s*(?:\(([^()]*)\)|:(.*))?\s*$", re.DOTALL)
 
 
@@ -72,6 +82,13 @@ DOMAINS: Mapping[str, Domain] = {
             name="indices",
             sentence="Whole numbers from low (default 0) up to, not including, high (default 2).",
             parameters=("low", "high"),
+            integral=True,
+        ),
+        Domain(
+            name="permutation",
+            sentence="Different whole numbers along the last axis, from 0 up to, not including, high (default: how "
+            "many there are).",
+            parameters=("high",),
             integral=True,
         ),
         Domain(

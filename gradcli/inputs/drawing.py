@@ -133,6 +133,15 @@ def _indices(generator: np.random.Generator, shape: Shape, parameters: Parameter
     return generator.integers(low, high, shape, dtype=np.int64)
 
 
+def _permutation(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
+    if not shape:
+        raise UsageError("domain permutation needs a last axis, as in -i order=4,domain=permutation")
+    high = _integer(parameters, "high", shape[-1])
+    if high < shape[-1]:
+        raise UsageError(f"domain permutation needs high of at least its last size {shape[-1]}, got {high}")
+    return generator.permuted(np.broadcast_to(np.arange(high), (*shape[:-1], high)), axis=-1)[..., : shape[-1]].copy()
+
+
 def _pointers(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
     if not shape or shape[-1] < 2:
         raise UsageError(f"domain pointers needs a last axis of at least two numbers, got shape {list(shape)}")
@@ -236,8 +245,13 @@ def _integer(parameters: Parameters, key: str, default: int) -> int:
 
 
 def in_order(value: NDArray[Any], domain: str | None) -> NDArray[Any]:
-    """The entries in the order of a domain, as `parse_domain` takes it, along the last axis; as they are for others."""
+    """The entries in the order of a domain, as `parse_domain` takes it, along the last axis; as they are for others.
+
+    Those of a permutation become their ranks, as some may be missing, or equal.
+    """
     name = (domain or "").partition("(")[0]
+    if name == "permutation":
+        return np.argsort(np.argsort(value, -1, kind="stable"), -1, kind="stable")
     if name not in ORDERS or not value.ndim:
         return value
     ordered = np.sort(value, -1)
@@ -260,6 +274,7 @@ DRAWING: Mapping[str, Callable[[np.random.Generator, Shape, Parameters], NDArray
     "diagonally-dominant": _diagonally_dominant,
     "orthogonal": _orthogonal,
     "indices": _indices,
+    "permutation": _permutation,
     "pointers": _pointers,
     "simplex": _simplex,
     "unit-vectors": _unit_vectors,

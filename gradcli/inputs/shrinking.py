@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gradcli.cases import Argument
 from gradcli.inputs.domains import interval_of, parse_domain
-from gradcli.inputs.drawing import ORDERS
+from gradcli.inputs.drawing import ORDERS, in_order
 
 Arguments = tuple[Argument, ...]
 _Axes = Sequence[tuple[int, int]]
@@ -188,6 +188,8 @@ def _cut(argument: Argument, size: int, target: int, axes: Sequence[int] | None)
     cut = array[slices]
     if axes is None and array.dtype.kind in "iu" and _domain_name(argument.domain) == "indices":
         cut = np.where(cut >= target, cut % target, cut) if array.size and array.max() < size else cut
+    if cut.shape != array.shape:
+        cut = in_order(cut, argument.domain)
     if _domain_name(argument.domain) == "simplex" and cut.size and cut.dtype.kind in "fc":
         cut = cut / cut.sum(-1, keepdims=True)
     if _domain_name(argument.domain) == "unit-vectors" and cut.size and cut.dtype.kind in "fc":
@@ -230,12 +232,13 @@ def _belongs(array: NDArray[Any], domain: str | None) -> bool:
     name = _domain_name(domain)
     if name is None or array.size == 0:
         return True
-    low, high = (-0.5, np.inf) if name in ("indices", "pointers") else interval_of(str(domain))
+    low, high = (-0.5, np.inf) if name in ("indices", "permutation", "pointers") else interval_of(str(domain))
     return bool(
         (array.real > low).all()
         and (array.real < high).all()
         and (name != "distinct" or np.unique(array).size == array.size)
         and (name not in ORDERS or _is_ordered(array, str(name)))
+        and (name != "permutation" or bool((np.diff(np.sort(array)) > 0).all()))
         and (name != "pointers" or bool((np.diff(array) >= 0).all()))
         and (name != "simplex" or _are_probabilities(array))
         and (name != "unit-vectors" or _are_of_sum_one(array * array))

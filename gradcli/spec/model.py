@@ -133,6 +133,7 @@ DOMAIN_FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "diagonally-dominant": ("", ()),
     "orthogonal": ("", ()),
     "indices": (r"(\(\s*-?\d+\s*,\s*-?\d+\s*\))?", ("low", "high")),
+    "permutation": (r"(\(\s*\d+\s*\))?", ("high",)),
     "pointers": (r"(\(\s*\d+\s*\))?", ("high",)),
     "simplex": ("", ()),
     "unit-vectors": ("", ()),

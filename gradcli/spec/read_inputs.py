@@ -10,7 +10,7 @@ from typing import Any, final
 
 import yaml
 
-from gradcli.cases import DTYPES, LAYOUTS, InputSpec, shape_problem
+from gradcli.cases import DTYPES, LAYOUTS, OWN_DTYPE, InputSpec, shape_problem
 from gradcli.frozen import dataclass
 from gradcli.spec.document import Problems, described, entries, plain, scalar
 from gradcli.spec.fields import Fields, read_fields
@@ -82,7 +82,7 @@ class InputsReader:
         shapeless = "shape" not in fields.nodes and not {"value", "path"} & fields.nodes.keys()
         if understood and shapeless and not domain.startswith("npz"):
             self.problems.add(node, f"input {name!r} needs a shape, such as shape: [3, 4], or a value")
-        natural = domain.partition("(")[0] in ("indices", "boolean", "literal") or domain.startswith("npz")
+        natural = domain.partition("(")[0] in {*OWN_DTYPE, "literal"} or domain.startswith("npz")
         spec = InputSpec(
             name=name,
             dtype=fields.get("dtype") or (None if natural else self.dtype),

@@ -19,6 +19,7 @@ from gradcli.checks.batch.rows import entries_make_statistics, entries_stand_alo
 from gradcli.checks.seeding import all_finite, paired, signed, signed_cotangents
 from gradcli.errors import UserCodeError
 from gradcli.frozen import dataclass
+from gradcli.inputs.drawing import in_order
 from gradcli.numerics.differences.formats import stored_roundoff
 from gradcli.numerics.maps.vector_map import VectorMap
 
@@ -44,6 +45,7 @@ _KEPT_WHOLE = (
     "signs",
     "binary",
     "indices",
+    "permutation",
     "pointers",
     "boolean",
     "key",
@@ -71,7 +73,9 @@ class Batch:
     def resized(self, subject: Subject, size: int) -> Arguments:
         """The subject's arguments with another size of the axis: cut, or stretched, so that order is kept."""
         return tuple(
-            replace(a, value=_stretched(a.value, size, mixed=_may_be_mixed(a))) if self.is_in(subject, a) else a
+            replace(a, value=in_order(_stretched(a.value, size, mixed=_may_be_mixed(a)), a.domain))
+            if self.is_in(subject, a)
+            else a
             for a in subject.arguments
         )
 

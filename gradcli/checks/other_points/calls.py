@@ -212,7 +212,7 @@ def _with_order(arguments: Iterable[Argument], step: int = -1) -> Iterator[Argum
             flat = np.asarray(flat.max() - flat, dtype=flat.dtype)
         elif a.value.dtype.kind == "b":
             flat = ~flat
-        ordered = flat[::-1] if step < 0 else np.roll(flat, step)
+        ordered = flat[::-1] if step < 0 or a.domain == "permutation" else np.roll(flat, step)
         yield replace(a, value=np.ascontiguousarray(ordered).reshape(a.value.shape))
 
 

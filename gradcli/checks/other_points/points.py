@@ -43,7 +43,7 @@ _NAMED = {
 }
 _KEPT_AS_DRAWN = (
     "spd", "triangular", "diagonally-dominant", "orthogonal", "simplex", "unit-vectors", "one-hot", "signs", "binary",
-    "indices", "pointers", "boolean", "key", "typed-key",
+    "indices", "permutation", "pointers", "boolean", "key", "typed-key",
 )  # fmt: skip
 _OF_ONE_SIZE = ("simplex", "unit-vectors")
 _DRAWN_FREELY = ("normal", "uniform", "positive", "unit", "open-interval", "distinct")

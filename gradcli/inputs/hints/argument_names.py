@@ -53,7 +53,7 @@ WORDS: Mapping[str, Values] = {
 }  # fmt: skip
 INDEX_NAMES = frozenset((
     "index", "indices", "idx", "ids", "inds", "labels", "label", "target", "targets", "y_true", "segment",
-    "segments", "segment_ids", "perm", "tokens", "positions", "row", "col", "src", "dst", "edge_index",
+    "segments", "segment_ids", "tokens", "positions", "row", "col", "src", "dst", "edge_index",
 ))  # fmt: skip
 UNSURE_INDEX_NAMES = frozenset(("target", "targets", "y_true"))
 LABEL_NAMES = frozenset(("label", "labels", "target", "targets", "y_true", "gt", "ground_truth", "done", "dones"))
@@ -77,11 +77,17 @@ LENGTH_NAMES = re.compile(r"(?:.*_)?(?:lengths|lens|seqlens)")
 """Names of the lengths of sequences, which are counts: none is 0."""
 PART_NAMES = re.compile(rf"{LENGTH_NAMES.pattern}|(?:.*_)?(?:sections|split_sizes|parts)")
 """Names of the lengths of the parts of an axis, as tuples: unequal ones that add up to the first size tried."""
+PERMUTATION_NAMES = re.compile(
+    r"(?:.*_)?(?:perm(?:utation)?s?|argsort|(?:un)?shuffled?|reorder(?:ing)?)(?:_(?:idx|index|ind(?:ice)?s|ids?))?"
+    r"|(?:un)?sort(?:ed|ing)?_(?:idx|index|ind(?:ice)?s|ids?|order)|ids?_(?:shuffle|restore|keep)"
+)
+"""Names of indices that are all different."""
 POINTER_NAMES = re.compile(
     r"(?:.*_)?(?:ind|row|col|seg|node|edge|batch|bag)?_?ptrs?|c(?:row|col)(?:_indices)?|cu_?seq_?lens?(?:_\w+)?"
     r"|(?:.*_)?(?:offsets|splits)"
 )
 """Names of the places where the rows of a compressed matrix, or the parts of a list, begin and end."""
+WHOLE_NUMBER_PATTERNS = (LENGTH_NAMES, PERMUTATION_NAMES, POINTER_NAMES)
 STATE_NAMES = re.compile(r"(?:running|moving|ema)_\w+|num_batches_tracked")
 COMPANIONS: Mapping[str, frozenset[str]] = {
     "k": frozenset("qv"), "p": frozenset("q"), "s": frozenset("t"), "t": frozenset("s"), "n": frozenset("m"),

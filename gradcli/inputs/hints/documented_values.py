@@ -10,18 +10,13 @@ from dataclasses import field
 from typing import TypeVar
 
 from gradcli.frozen import dataclass
+from gradcli.inputs.domains import CLASSES, INTEGRAL, MATRICES, WITH_AXES
 from gradcli.inputs.hints.documented_constants import constants_named, says_constant, says_fixed
 from gradcli.inputs.hints.documented_shapes import Axis, texts_of
 from gradcli.inputs.hints.prose.descriptions import BITS, PARTS, SIGNS, descriptions, kinds_named, positives_named
 from gradcli.inputs.hints.prose.sentences import QUOTES
 
 _Said = TypeVar("_Said")
-MATRICES = frozenset(("spd", "triangular", "orthogonal"))
-"""The domains of square matrices."""
-CLASSES = frozenset(("one-hot", "simplex", "unit-vectors"))
-"""The domains of what has a last axis of classes or components."""
-LABELS = frozenset(("one-hot", "signs", "binary"))
-"""The domains of what a loss compares its input with."""
 _PERHAPS = re.compile(
     r"[∈~∼<>≤≥≦≧\\]|\b(?:within|inside|between|range|unit interval|than|U|Unif|uniform(?:ly)?|above|at least)\b"
     r"|\bin\b[^()\[\]]{0,40}[(\[\]]", re.IGNORECASE,
@@ -59,6 +54,11 @@ _DOMAINS: Mapping[str, re.Pattern[str]] = {
             r"|\bindicators?(?=\s*$|\s+(?:variable|tensor|vector|matri|array)\w*)|@bits|\bzeros (?:and|or) ones\b",
         ),
         ("boolean", r"\bbool(?:ean)?s?\b|\bbooltensor\b"),
+        (
+            "permutation",
+            r"\bpermutations?\b(?![- ]\w*variant)|\b(?:distinct|unique|different)\s+(?:\w+\s+)?(?:indices|ids|integers)"
+            r"|\bindices without (?:repetition|replacement|duplicates)",
+        ),
         (
             "indices",
             r"\bindices\b|\bint(?:32|64)?\b"
@@ -229,9 +229,9 @@ def documented_values(
             kind = _type_of(description)
             if kind is not None and (not has_axes or (kind == "scalar" and not (shapes or {}).get(name))):
                 types.setdefault(name, kind)
-            if said is not None and (has_axes or said not in ("boolean", "indices", "binary")):
+            if said is not None and (has_axes or said not in WITH_AXES):
                 domains.setdefault(name, said)
-            if len((shapes or {}).get(name, ())) <= 1 and said not in ("boolean", "indices", "binary"):
+            if len((shapes or {}).get(name, ())) <= 1 and said not in WITH_AXES:
                 values.append((name, description))
             if len(quoted := _QUOTED.findall(description)) > 1:
                 words.setdefault(name, tuple(quoted))
@@ -333,7 +333,7 @@ def _said(description: str, *, is_stated: bool) -> str | None:
             if (
                 match is None
                 or _DENIED.search(clause[: match.start()])
-                or (domain not in ("signs", "binary", "indices") and _CONTRASTS.match(clause, match.end()))
+                or (domain not in ("signs", *INTEGRAL, "binary") and _CONTRASTS.match(clause, match.end()))
             ):
                 continue
             is_own = re.fullmatch(_FILLERS, clause[: match.start()], re.IGNORECASE) is not None

@@ -9,9 +9,9 @@ from typing import Any
 
 from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
+from gradcli.inputs.domains import CLASSES, INTEGRAL, LABELS, MATRICES
 from gradcli.inputs.hints import argument_names
 from gradcli.inputs.hints.argument_names import excludes_tensors, names_tensors
-from gradcli.inputs.hints.documented_values import CLASSES, LABELS, MATRICES
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.suggested_constants import annotated_values, means_tensor, suggested
 from gradcli.inputs.hints.summed_gradients import Sum
@@ -300,7 +300,7 @@ def _add_tensors(
     # A value that is scattered has a gradient; what JAX calls float0 is the gradient of an index.
     has_gradient = gradient is True and "float0" not in hints.backward
     seems_index = -WITH_GRADIENT_COST if has_gradient else hints.index_bonus(name)
-    seems_index += SAID_BONUS * ((said == "indices") - (said in ("signs", "binary")))
+    seems_index += SAID_BONUS * ((said in INTEGRAL) - (said in ("signs", "binary")))
     for rank, cost in (LATER_RANK_COSTS if is_table else INDEX_RANK_COSTS).items():
         low = LOW_RANK_COST * hints.lacks_axes(name, rank) - bonuses.get(rank, 0.0)
         costs.put(cost + index - seems_index + offset + low, Choice(kind="index", rank=rank))
@@ -364,7 +364,7 @@ def _real_kinds(word: str, name: str, gradient: bool | None, hints: SourceHints)
     is_buffer = name in hints.written
     if gradient is False and (is_label or is_constant or is_buffer or hints.refuses_gradient(name)):
         return {"float": 0.0, "label": -LABEL_BONUS}
-    if said == "indices" and gradient is not True:
+    if said in INTEGRAL and gradient is not True:
         return {"float": SAID_BONUS}
     return {"float": 0.0, "label": UNSURE_LABEL_COST} if is_constant and gradient is None else {"float": 0.0}
 
@@ -376,7 +376,7 @@ def _index_cost(word: str, position: int, annotation: str) -> float:
         return UNSURE_INDEX_COST
     if word in ("label", "labels"):
         return -0.1
-    if argument_names.LENGTH_NAMES.fullmatch(word) or argument_names.POINTER_NAMES.fullmatch(word):
+    if any(pattern.fullmatch(word) for pattern in argument_names.WHOLE_NUMBER_PATTERNS):
         return NAMED_INDEX_COST
     if word in argument_names.INDEX_NAMES or word.endswith(("idx", "index", "indices", "ids")):
         return NAMED_INDEX_COST
@@ -394,7 +394,7 @@ def _suggested_kinds(word: str, name: str, position: int, hints: SourceHints, an
     kinds = {
         "index": _index_cost(word, position, annotation) < INDEX_COST
         or hints.index_bonus(name) > 0
-        or said == "indices",
+        or said in INTEGRAL,
         "mask": _mask_cost(word, position) < MASK_COST or hints.mask_bonus(name) > 0 or said == "boolean",
     }
     return frozenset(kind for kind, is_suggested in kinds.items() if is_suggested)

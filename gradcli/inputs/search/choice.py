@@ -10,9 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
+from gradcli.inputs.domains import MATRICES
 from gradcli.inputs.hints.argument_names import LABEL_NAMES, PARAMETER_NAMES, excludes_tensors, says_number
 from gradcli.inputs.hints.documented_shapes import Axis, size_of
-from gradcli.inputs.hints.documented_values import MATRICES, Documented
+from gradcli.inputs.hints.documented_values import Documented
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.summed_gradients import Sum
 from gradcli.inputs.search.candidates import Choice, Skeleton, Slot

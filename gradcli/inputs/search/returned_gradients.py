@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from gradcli.inputs.hints.documented_values import LABELS
+from gradcli.inputs.domains import LABELS
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.candidates import TRACKED, Choice
 from gradcli.inputs.search.domains import with_ordered_limits

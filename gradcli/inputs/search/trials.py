@@ -13,8 +13,8 @@ from gradcli.cases import Argument, InputSpec
 from gradcli.errors import OverrunError
 from gradcli.frozen import dataclass
 from gradcli.inputs.builders import build
+from gradcli.inputs.domains import CLASSES
 from gradcli.inputs.hints.argument_names import STATE_NAMES
-from gradcli.inputs.hints.documented_values import CLASSES
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import Skeleton, Slot
 from gradcli.inputs.search.error_messages import complains_of_values

@@ -14,9 +14,9 @@ from functools import partial
 from typing import final
 
 from gradcli.frozen import dataclass
+from gradcli.inputs.domains import CLASSES, MATRICES
 from gradcli.inputs.hints.documented_order import Order
 from gradcli.inputs.hints.documented_shapes import Axis
-from gradcli.inputs.hints.documented_values import CLASSES, MATRICES
 from gradcli.inputs.hints.equal_parts import alike, lengthened, multiples, unpacked_parts
 from gradcli.inputs.search.candidates import Skeleton
 from gradcli.inputs.search.domains import POSITIVE, domain_choice, domain_choices

@@ -1,9 +1,9 @@
-"""What the whole numbers of an argument stand for: indices, lengths, labels beside a blank, pointers to rows."""
+"""What the whole numbers of an argument stand for: indices, permutations, lengths, labels, pointers to rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli.inputs.hints.argument_names import BLANK_NAMES, LENGTH_NAMES, POINTER_NAMES
+from gradcli.inputs.hints.argument_names import BLANK_NAMES, LENGTH_NAMES, PERMUTATION_NAMES, POINTER_NAMES
 from gradcli.inputs.search.candidates import Skeleton, Slot
 
 _Shape = tuple[int, ...]
@@ -15,6 +15,8 @@ def domain_of_whole_numbers(
     """The domain of the whole numbers in slot `index`, where indices are below `high`."""
     if _are_pointers(slots[index], shapes[index]):
         return "pointers", (("high", _pointed_at(slots, skeleton, shapes, index)),)
+    if shapes[index] and _are_different(slots[index]):
+        return "permutation", ()
     if slots[index].said == "binary":
         return "indices", (("high", 2),)
     low = int(LENGTH_NAMES.fullmatch(_word(slots[index])) is not None or _first_is_blank(slots, skeleton))
@@ -23,6 +25,10 @@ def domain_of_whole_numbers(
 
 def _word(slot: Slot) -> str:
     return slot.name.lower().strip("_")
+
+
+def _are_different(slot: Slot) -> bool:
+    return slot.said == "permutation" or PERMUTATION_NAMES.fullmatch(_word(slot)) is not None
 
 
 def _are_pointers(slot: Slot, shape: _Shape) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import Backend
 from gradcli.backends.tensor.framework import all_same, double_precision
-from gradcli.cases import Argument, InputSpec
+from gradcli.cases import OWN_DTYPE, Argument, InputSpec
 from gradcli.errors import InputsNotFoundError
 from gradcli.frozen import dataclass
 from gradcli.inputs.builders import build, known_dtype, rounded
@@ -160,7 +160,7 @@ def _are_close(one: NDArray[Any], other: NDArray[Any]) -> bool:
 
 def takes_dtype(spec: InputSpec) -> bool:
     """Whether a spec stands for a floating tensor of the run's precision."""
-    return spec.kind == "tensor" and spec.dtype is None and spec.domain not in ("indices", "boolean", "npz")
+    return spec.kind == "tensor" and spec.dtype is None and spec.domain not in {*OWN_DTYPE, "npz"}
 
 
 def in_precision(arguments: Sequence[Argument], dtype: str) -> tuple[Argument, ...]:

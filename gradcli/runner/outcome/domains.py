@@ -150,6 +150,30 @@ def summed_note(
     )
 
 
+def distinct_note(
+    result: CheckResult, case: CheckCase, subject: Subject, finding: Finding, evidence: Sequence[Evidence]
+) -> str | None:
+    """The flag to add if the indices in an input never repeat, as they may in those drawn.
+
+    The arguments and the result are those of `positive_note`.
+    """
+    proof = FailureProof.of(finding, evidence)
+    if not (proof.is_of_values and proof.is_finite):
+        return None
+    recheck = Recheck(subject, proof, case.settings, case.seed)
+    for spec in result.inputs:
+        high = dict(spec.parameters).get("high")
+        if spec.domain != "indices" or not spec.shape or not isinstance(high, int) or spec.shape[-1] > high:
+            continue
+        different = replace(spec, domain="permutation", parameters=(("high", high),))
+        if _is_right(recheck, (different,), subject.arguments, result, case):
+            return (
+                f"the gradient is wrong where an index repeats in {spec.name}, and was right wherever gradcli tried "
+                f"different ones: if they are always different in your program, rerun with {different.as_flag()}"
+            )
+    return None
+
+
 def _free(specs: Sequence[InputSpec], arguments: Sequence[Argument]) -> tuple[InputSpec, ...]:
     """The inputs that have negative entries, each to be drawn from positive numbers instead."""
     negative = {a.name for a in arguments if a.is_tensor and a.value.dtype.kind == "f" and bool((a.value < 0).any())}

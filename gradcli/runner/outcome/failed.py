@@ -15,7 +15,7 @@ from gradcli.inputs.hints.reading import read_hints
 from gradcli.results import CheckResult, Evidence, Finding
 from gradcli.runner.outcome.contained import contained
 from gradcli.runner.outcome.convergence import unconverged_note
-from gradcli.runner.outcome.domains import ordered_note, positive_note, summed_note
+from gradcli.runner.outcome.domains import distinct_note, ordered_note, positive_note, summed_note
 from gradcli.runner.outcome.notes import doubtful_shapes, not_in_findings, other_types, perhaps_without_gradient
 from gradcli.runner.outcome.other_values import inputs_of, named_values
 from gradcli.runner.outcome.pasted import pasted
@@ -138,8 +138,10 @@ def _excuse(
     finding = result.findings[0]
     found = ordered_note(result, case, subject, finding, evidence)
     if found is None and result.inputs_from == InputsFrom.INFERRED.value:
-        found = summed_note(result, case, subject, finding, evidence) or positive_note(
-            result, case, subject, finding, evidence, smallest
+        found = (
+            summed_note(result, case, subject, finding, evidence)
+            or distinct_note(result, case, subject, finding, evidence)
+            or positive_note(result, case, subject, finding, evidence, smallest)
         )
     return found
 

@@ -18,6 +18,7 @@ from gradcli.edits.draft import Draft
 from gradcli.errors import GradcliError
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
+from gradcli.inputs.domains import INTEGRAL
 from gradcli.inputs.search.budget import at_most
 from gradcli.results import CheckResult, Evidence
 from gradcli.runner.arguments.prepare import Prepared
@@ -290,7 +291,7 @@ def _unequal_inputs(ready: Prepared) -> Iterator[tuple[InputSpec, ...]]:
     Of indices there is one for each entry or row that they choose in: a right gradient is wrong where some are missing.
     """
     specs = ready.supply.specs
-    free = [s for s in specs if s.kind != "value" and s.value is None and s.domain != "indices"]
+    free = [s for s in specs if s.kind != "value" and s.value is None and s.domain not in INTEGRAL]
     sizes = Counter(n for s in free for n in s.shape or ())
     for number, spec in enumerate(specs):
         for axis, size in enumerate(spec.shape or () if spec in free else ()):

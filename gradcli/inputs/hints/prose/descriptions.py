@@ -28,7 +28,8 @@ _BRIEF = (
 """What follows a name, and its shape if that is given, at the begin of such a description."""
 _KIND = (
     r"(?:bool(?:ean)?|binary|integers?|int(?:32|64)?|class\s+(?:labels|indices)|labels\s+in|complex(?:-valued)?"
-    r"|(?:(?:uniform|gaussian|normal|standard|random|white)\s+)*noise|frozen|fixed|constants?|detached|ground[- ]truth)"
+    r"|(?:(?:uniform|gaussian|normal|standard|random|white)\s+)*noise|permutation|frozen|fixed|constants?|detached"
+    r"|ground[- ]truth)"
 )
 _NOUN = (
     r"(?:tensors?|arrays?|vectors?|matri(?:x|ces)|masks?|labels?|targets?|index|indices|numbers?|weights?|signals?"
@@ -37,7 +38,7 @@ _NOUN = (
 _ORDER = (
     r"(?:(?:sorted|(?:in\s+)?(?:(?:strictly|monotonically)\s+)?(?:(?:non-?)?(?:in|de)creasing|ascending|descending))\b)"
 )
-_MODIFIERS = r"(?:(?:an?|the|real|square|dense|float|learnable|trainable|given|random|strictly)\s+)*"
+_MODIFIERS = r"(?:(?:an?|the|real|square|dense|float|learnable|trainable|given|random|strictly|distinct|unique)\s+)*"
 _OF_KIND = (
     rf"(?:(?<=[)\]]),?\s+(?={_MODIFIERS}"
     r"(?:symmetric|SPD|PSD|covariance|lower[- ]triangular|orthogonal|orthonormal|one[- ]?hot|probabilities|indices"

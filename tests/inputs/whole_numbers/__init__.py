@@ -1,0 +1,1 @@
+"""What the whole numbers of an input stand for."""
