@@ -1,6 +1,7 @@
 """Inputs other than those given, which may take another branch of forward, where backward is wrong."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import final
 
 import numpy as np
@@ -10,6 +11,7 @@ from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
 from gradcli.checks.iteration import iterates, reaches_its_limit
 from gradcli.checks.other_points.failing import failures
+from gradcli.checks.other_points.other_indices import other_indices
 from gradcli.checks.other_points.points import (
     TOGETHER,
     Arguments,
@@ -76,10 +78,10 @@ class OtherInputsCheck(Check):
         parts = [part for part in (drawn, {**drawn, **data} if data else {}) if part]
         compared, overflow = False, None
         for part in parts + ([all_bounds] if all_bounds != drawn else []):
-            sweep = _Sweep(situation, witness, part)
+            further = other_indices(subject.arguments, info) if part is drawn else iter(())
+            sweep = _Sweep(situation, witness, part, further)
             for found in sweep.doubtful():
-                label = _data_label(subject, data) if part.keys() & data.keys() else None
-                evidence = self._judged(situation, found, counts=part in parts, label=label)
+                evidence = self._judged(situation, found, counts=part in parts)
                 yield from evidence
                 if evidence:
                     return
@@ -88,11 +90,9 @@ class OtherInputsCheck(Check):
         if compared or overflow is not None:
             yield self.passed(*([] if overflow is None else [overflow_note(subject, *overflow)]))
 
-    def _judged(
-        self, situation: Situation, found: "Comparison", *, counts: bool, label: str | None = None
-    ) -> list[Evidence]:
+    def _judged(self, situation: Situation, found: "Comparison", *, counts: bool) -> list[Evidence]:
         """What is wrong at one of the other inputs: failures where they count, else a note; nothing if it is right."""
-        steps = counts and iterates(situation.subject, found.arguments)
+        steps, label = counts and iterates(situation.subject, found.arguments), _data_label(found.subject, found.data)
         if counts and not steps and (evidence := failures(self.name, situation, found.arguments, label)):
             return evidence
         wrong = wrong_at(situation, found.arguments)
@@ -139,9 +139,16 @@ class _Sweep:
     not finite although value and reference are, and that gradient.
     """
 
-    def __init__(self, situation: Situation, witness: VectorMap | None, all_bounds: Mapping[int, Bounds]) -> None:
+    def __init__(
+        self,
+        situation: Situation,
+        witness: VectorMap | None,
+        all_bounds: Mapping[int, Bounds],
+        further: Iterator[Arguments],
+    ) -> None:
         self.compared = False
         self.overflow: tuple[Arguments, FloatArray] | None = None
+        self._further = further
         self._situation, self._witness, self._all_bounds = situation, witness, all_bounds
 
     def doubtful(self) -> Iterator["Comparison"]:
@@ -155,7 +162,8 @@ class _Sweep:
         tried = TOGETHER if combined is not None and not combined.apart(situation) else ()
         self.compared = bool(tried)
         between = between_thresholds(subject.info)
-        for candidates in other_points(subject.arguments, self._all_bounds, generator, tried, between):
+        points = other_points(subject.arguments, self._all_bounds, generator, tried, between)
+        for candidates in itertools.chain(points, ([point] for point in self._further)):
             found = self._first_compared(cotangent, candidates)
             self.compared = self.compared or found is not None
             if found is None or asked >= found.most_asked or not found.doubtful(situation):
@@ -173,9 +181,10 @@ class _Sweep:
         subject, given = self._situation.subject, self._situation.subject.point
         for arguments in candidates:
             point = subject.domain.flatten([arguments[i].value for i in subject.active])
-            if not np.any(point != given):
+            data = _changed_data(subject, arguments)
+            if not data and not np.any(point != given):
                 continue
-            at = self._subject_at(arguments)
+            at = self._subject_at(arguments) if data else subject
             if at is None:
                 continue
             witness = self._witness if at is subject else at.body_map(1)
@@ -189,6 +198,7 @@ class _Sweep:
             return Comparison(
                 subject=at,
                 arguments=arguments,
+                data=data,
                 point=point,
                 cotangent=cotangent,
                 value=claimed[0],
@@ -198,10 +208,8 @@ class _Sweep:
         return None
 
     def _subject_at(self, arguments: Arguments) -> Subject | None:
-        """The subject whose maps hold at these arguments: another one where data change; None if forward refuses."""
+        """The subject whose maps hold at these arguments; None if forward refuses them, or gives other outputs."""
         subject = self._situation.subject
-        if self._all_bounds.keys() <= set(subject.active):
-            return subject
         try:
             other = subject.rebind(arguments)
         except UserCodeError:
@@ -220,7 +228,17 @@ def _drawn_data(subject: Subject) -> dict[int, Bounds]:
     return all_bounds_of(subject.arguments, [i for i in data if subject.arguments[i].value.dtype.kind == "f"])
 
 
-def _data_label(subject: Subject, data: Mapping[int, Bounds]) -> str:
+def _changed_data(subject: Subject, arguments: Arguments) -> tuple[int, ...]:
+    """The positions of inputs without a gradient that have other values than the subject's."""
+    return tuple(
+        i for i, a in enumerate(arguments) if i not in subject.active and a is not subject.arguments[i] and a.is_tensor
+    )
+
+
+def _data_label(subject: Subject, data: Sequence[int]) -> str | None:
+    """What to say of inputs at which data were changed too; None if none were."""
+    if not data:
+        return None
     names = " and ".join(subject.arguments[i].name for i in data)
     return (
         f"at values that gradcli tried in addition to the random inputs, also of {names}; if such values cannot occur "
@@ -230,10 +248,14 @@ def _data_label(subject: Subject, data: Mapping[int, Bounds]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Gradient and reference at one of the other inputs, for one cotangent; `other` is None without a reference."""
+    """Gradient and reference at one of the other inputs, for one cotangent; `other` is None without a reference.
+
+    `data` are the positions of inputs without a gradient that changed.
+    """
 
     subject: Subject
     arguments: Arguments
+    data: tuple[int, ...]
     point: FloatArray
     cotangent: FloatArray
     value: FloatArray
