@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import gradcli
 from gradcli.cases import CheckSpec, Expectation
 from gradcli.errors import NothingToCheckError, UsageError
 from gradcli.findings import SURROGATE_ADVICE, FindingKind
@@ -161,6 +162,26 @@ def test_a_surrogate_may_have_wrong_values_and_says_so_but_may_break_no_rule() -
     for kind in set(FindingKind) - VALUE_FINDINGS:
         broken = replace(FAILED, findings=(FINDING, replace(FINDING, kind=kind)))
         assert against_expectation(broken, surrogate).verdict is Verdict.FAILED
+
+
+@pytest.mark.parametrize(
+    ("gradients", "verdict"),
+    [("g * w.sign(), (g * w.sign()).sum()", Verdict.PASSED), ("(g * w.sign()).sum(), g * a", Verdict.FAILED)],
+)
+def test_a_surrogate_has_the_shape_of_its_input(gradients, verdict, tmp_path) -> None:
+    (tmp_path / "written.py").write_text(
+        "import gradcli.engine as torch\n\n\nclass Scaled(torch.autograd.Function):\n    @staticmethod\n"
+        "    def forward(ctx, w, a):\n        ctx.save_for_backward(w, a)\n        return w.sign() * a\n\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        w, a = ctx.saved_tensors\n"
+        f"        return {gradients}\n"
+    )
+    spec = tmp_path / "scaled.yaml"
+    spec.write_text(
+        f"target: {tmp_path / 'written.py'}:Scaled\nexpect: surrogate\n"
+        "cases: [inputs: {w: {shape: [2, 3]}, a: {shape: scalar}}]\n"
+    )
+    (case,) = gradcli.check(str(spec)).cases
+    assert case.verdict is verdict, case
 
 
 def test_what_a_spec_declares_is_not_advised_again() -> None:

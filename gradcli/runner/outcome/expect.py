@@ -60,7 +60,9 @@ def _surrogate(result: CheckResult) -> CheckResult:
     result = replace(result, expected="surrogate")
     if result.verdict is not Verdict.FAILED or not result.findings:
         return result
-    if any(finding.kind not in VALUE_FINDINGS for finding in result.findings):
+    # What the checks found may be named otherwise: a gradient of the wrong shape as that of another input.
+    proven = [e.finding for e in result.evidence if e.verdict is Verdict.FAILED and e.finding is not None]
+    if any(finding.kind not in VALUE_FINDINGS for finding in (*result.findings, *proven)):
         return result
     findings = tuple(replace(f, message=f.message.replace(f"; {SURROGATE_ADVICE}", "")) for f in result.findings)
     notes = tuple(f"accepted as a surrogate gradient, which the spec declares: {f.message}" for f in findings)
