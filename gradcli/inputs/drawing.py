@@ -189,6 +189,10 @@ def _one_hot(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDA
     return np.eye(shape[-1])[generator.integers(0, shape[-1], shape[:-1])]
 
 
+_LONG_ROW = 3
+"""A row of two entries with both values has one of each, always."""
+
+
 def _boolean(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
     # Two of each where there is room: a softmax, a variance or a difference of the one entry that a mask leaves is
     # constant, and no gradient shows. Which of the two values leaves an entry out, masks do not agree on.
@@ -197,6 +201,11 @@ def _boolean(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDA
         lacking = min(2, room) - int((drawn == value).sum())
         if lacking > 0:
             drawn.flat[generator.permutation(np.flatnonzero(drawn != value))[:lacking]] = value
+    if drawn.ndim >= 2 and shape[-1] >= _LONG_ROW:  # a softmax or a mean over a row without entries is no number
+        rows = drawn.reshape(-1, shape[-1])
+        alike = np.flatnonzero((rows == rows[:, :1]).all(1))
+        places = generator.integers(0, shape[-1], alike.size)
+        rows[alike, places] = ~rows[alike, places]
     return drawn
 
 

@@ -131,6 +131,8 @@ def test_one_hot_and_boolean():
         assert mask.sum() == 2, "a softmax over one entry is constant"
         four = drawn("m=2x2,domain=boolean", sample=sample)
         assert four.sum() == 2, "some masks keep the entries that are False"
+        rows = drawn("m=2x5x3,domain=boolean", sample=sample).sum(-1)
+        assert set(np.unique(rows)) <= {1, 2}, "a mean over a row without entries is no number"
     assert set(drawn("y=6,domain=binary").tolist()) == {0.0, 1.0}
     assert set(drawn("y=6,domain=binary,dtype=int64").tolist()) == {0, 1}
     pointers = drawn("p=5,domain=pointers,high=7")
