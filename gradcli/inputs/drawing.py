@@ -49,8 +49,17 @@ def _unit(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArra
     return _between(generator, shape, 0.05, 0.95)
 
 
+def _drawn_from(low: float, high: float) -> tuple[float, float]:
+    """The ends between which numbers are drawn; on a half-line up to twice as far from its end as that is from zero."""
+    if math.isfinite(low) and high == math.inf:
+        return low, low + 2 * max(1.0, abs(low))
+    if low == -math.inf and math.isfinite(high):
+        return high - 2 * max(1.0, abs(high)), high
+    return low, high
+
+
 def _open_interval(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
-    low, high = _number(parameters, "lo", -1.0), _number(parameters, "hi", 1.0)
+    low, high = _drawn_from(_number(parameters, "lo", -1.0), _number(parameters, "hi", 1.0))
     margin = 0.05 * (high - low)
     return _between(generator, shape, low + margin, high - margin)
 
@@ -68,7 +77,7 @@ def _ascending(generator: np.random.Generator, shape: Shape, parameters: Paramet
     # Of n equal parts of the interval each has an entry in its middle half, so that neighbours are half a part apart.
     count = shape[-1] if shape else 1
     reach = max(2.0, 0.005 * count)
-    low, high = _number(parameters, "lo", -reach), _number(parameters, "hi", reach)
+    low, high = _drawn_from(_number(parameters, "lo", -reach), _number(parameters, "hi", reach))
     parts = np.arange(count) + 0.5 if shape else np.float64(0.5)
     drawn = (parts + generator.uniform(-0.25, 0.25, shape)) / max(count, 1)
     return np.asarray(np.round(low + (high - low) * drawn, _decimals(high - low) + len(str(count))))

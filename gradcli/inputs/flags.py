@@ -142,6 +142,8 @@ def _domain(text: str, given: dict[str, str]) -> tuple[Domain, dict[str, Any]]:
 
 
 def _literal(text: str, key: str, value: str) -> Any:
+    if key in ("lo", "hi") and value in ("inf", "-inf"):
+        return float(value)
     try:
         parsed = ast.literal_eval(value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

@@ -117,7 +117,7 @@ INPUT_KEYS: Mapping[str, Key] = {
     "python": Key(kind=Kind.TEXT, sentence="A Python literal that YAML cannot write, such as '(2, 2)'."),
 }
 # What may follow a domain's name in the same string, as a regular expression, and the keys it takes.
-_NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
+_NUMBER = r"[-+]?((\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|inf)"
 _INTERVAL = rf"\(\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\)"
 DOMAIN_FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "normal": ("", ()),

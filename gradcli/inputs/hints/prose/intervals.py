@@ -182,10 +182,10 @@ def _as_word(match: re.Match[str]) -> str:
 
 
 def _domain(low: float, high: float) -> str | None:
-    """The domain of the numbers between two others; None for a half-line other than that of positive numbers."""
-    if math.isinf(high):
-        return "positive" if low == 0 else None
-    if math.isinf(low) or low >= high:
+    """The domain of the numbers between two others, one of which may be infinite; None if both are, or for none."""
+    if (low, high) == (0, math.inf):
+        return "positive"
+    if low >= high or (math.isinf(low) and math.isinf(high)):
         return None
     return "unit" if (low, high) == (0, 1) else f"open-interval({low:g}, {high:g})"
 
@@ -252,17 +252,22 @@ def _owners_before(text: str, begin: int, names: Sequence[str]) -> tuple[int, tu
 
 
 def _last_of(words: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """The arguments at the end of a list of words: u and v of `the rates, u and v, both`."""
+    """The arguments at the end of a list of words: u and v of `the rates, u and v, both`, one x of `root of x, x`."""
     kept = [*words]
     while kept and kept[-1] not in names and _LINK.fullmatch(kept[-1]):
         kept.pop()
-    return tuple([*takewhile(lambda word: word in names or word == "and", reversed(kept))][::-1])
+    found: list[str] = []
+    for word in takewhile(lambda word: word in names or word == "and", reversed(kept)):
+        if word in found and word != "and":
+            break
+        found.append(word)
+    return tuple(found[::-1])
 
 
 def _start(match: re.Match[str], key: str, owner: str) -> int:
-    """Where an owner stands in the names that a pattern found."""
-    place = re.search(rf"(?<!\w){re.escape(owner)}(?!\w)", match[key])
-    return match.start(key) + (0 if place is None else place.start())
+    """Where an owner stands last in the names that a pattern found."""
+    places = [place.start() for place in re.finditer(rf"(?<!\w){re.escape(owner)}(?!\w)", match[key])]
+    return match.start(key) + max(places, default=0)
 
 
 def _is_of_inputs(given: _Given, text: str, code: str) -> bool:

@@ -1,5 +1,6 @@
 """Intervals that a text gives for arguments, wherever they stand in a sentence, and what only looks like one."""
 
+import math
 from typing import Any
 
 import pytest
@@ -62,6 +63,9 @@ def test_the_unit_interval(text: str) -> None:
         ("x (N,) in the range -2 to 2", {"x": "open-interval(-2, 2)"}),
         ("scale > 0.5 and scale < 2", {"scale": "open-interval(0.5, 2)"}),
         ("probabilities u in (0, 1)", {"u": "unit"}),
+        ("Inverse hyperbolic cosine of x, x > 1", {"x": "open-interval(1, inf)"}),
+        ("Decay at the scale; scale <= -0.5, any x", {"scale": "open-interval(-inf, -0.5)"}),
+        ("log(1 - exp(x)) for x < 0", {"x": "open-interval(-inf, 0)"}),
     ],
 )
 def test_other_intervals(text: str, domains: dict[str, str]) -> None:
@@ -88,6 +92,7 @@ def test_other_intervals(text: str, domains: dict[str, str]) -> None:
         "Hard tangent: x for |x| < 1, its sign otherwise",
         "linear for |x| < 1 and constant outside",
         "zero for x < 0",
+        "f(x) = x, x > 1; f(x) = x^2, x <= 1",
         "the classes y in [0, 9]",
         "integrates over x in (0, 1)",
         "x > 0 passes, the rest is zero",
@@ -169,3 +174,30 @@ def test_a_gradient_that_is_right_inside_the_interval(ns: Any, documentation: st
 def test_outside_the_interval_it_is_wrong(ns: Any, documentation: str) -> None:
     (case,) = gradcli.check(deviation(ns, documentation, 1), order=1, shrink=False).cases
     assert case.verdict is Verdict.FAILED
+
+
+def test_a_half_line_at_whose_end_forward_branches_is_none() -> None:
+    assert domains_of("twice x where x > 1", "def f(x):\n    return where(x > 1, 2 * x, x)") == {}
+    assert domains_of("twice x where x > 1", "def f(x):\n    return 2 * x") == {"x": "open-interval(1, inf)"}
+
+
+@pytest.mark.parametrize("factor", [1, 1.001])
+@pytest.mark.parametrize(("documentation", "low", "high"), [("u > 1", 1, math.inf), ("u < -2", -math.inf, -2)])
+def test_a_half_line(ns: Any, documentation: str, low: float, high: float, factor: float) -> None:
+    class Distance(ns.autograd.Function):
+        __doc__ = f"Distance from an end, {documentation}"
+
+        @staticmethod
+        def forward(ctx: Any, u: Any) -> Any:
+            ctx.save_for_backward(u)
+            return ns.abs(u * u - (1 if low == 1 else 4)) * u
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (u,) = ctx.saved_tensors
+            return factor * g * (3 * u * u - (1 if low == 1 else 4))  # of the other sign nearer to zero
+
+    (case,) = gradcli.check(Distance, order=1, shrink=False).cases
+    assert dict(case.inputs[0].parameters) == {"lo": low, "hi": high}
+    assert case.inputs[0].as_flag().endswith(f"lo={float(low)},hi={float(high)}")
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), (case.findings, case.error)
