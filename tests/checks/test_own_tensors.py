@@ -270,6 +270,7 @@ def test_pytorch_says_the_same(kind):
         assert torch.autograd.gradcheck(function, given, raise_exception=False) is (twin == "right")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", ["a module and its parameters", "a closure", "a checkpoint"])
 def test_gradcheck_with_our_bounds_says_the_same(backend, ns, kind):
     for twin, factor in FACTOR.items():

@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import Run
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(
     ("code", "arguments"),
     [

@@ -49,6 +49,7 @@ def messages(projection, inputs, factor=1.0):
     return [finding.message for finding in case.findings]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("projection", "inputs", "changes"),
     [

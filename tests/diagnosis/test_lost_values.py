@@ -53,6 +53,7 @@ def test_one_of_two_statements_that_loses_values_is_named(framework, tmp_path):
     assert "j selects more than once" in finding.message or "`out[j] -= f` in line 19 keeps" in finding.message
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 def test_another_mistake_beside_it_is_not_said_to_be_mended(framework, tmp_path):
     for number, (add, take) in enumerate(((ADDED, TAKEN), ("out[i] += f", "out[j] -= f"))):

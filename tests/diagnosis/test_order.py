@@ -24,6 +24,7 @@ class Kept(Function):
 """
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 @pytest.mark.parametrize(
     ("of_rate", "is_wrong"),

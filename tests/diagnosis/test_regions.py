@@ -48,7 +48,7 @@ PLANTED = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PLANTED)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_rule_is_told(name, seed):

@@ -82,7 +82,7 @@ DROPPED = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", DROPPED)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_form_of_what_is_lacking_is_told(name, seed):

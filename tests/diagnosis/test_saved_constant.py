@@ -103,6 +103,7 @@ def test_it_is_named_in_a_module_and_patched_there(tmp_path):
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", HEADS)
 def test_a_saved_result_that_is_not_the_cause_is_not_blamed(framework, tmp_path):
     done = run(tmp_path, framework, OTHER_CAUSE, "check", "own.py:Cube")

@@ -63,6 +63,7 @@ def on_diagonal(matrix):
     return matrix.diagonal().diag()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -84,6 +85,7 @@ def test_other_mistakes_are_not_said_to_be_on_or_off_the_diagonal(change):
     assert "diagonal" not in finding.message
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 @pytest.mark.parametrize(
     ("factor", "kind", "says"),

@@ -44,7 +44,7 @@ DROPPED = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", DROPPED)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_dropped_term_is_told(name, seed):
@@ -62,6 +62,7 @@ OTHERWISE = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", OTHERWISE)
 def test_a_gradient_that_is_wrong_otherwise_is_not_said_to_lack_a_term(name):
     made, shapes = OTHERWISE[name]

@@ -42,6 +42,7 @@ def source(forward: str, backward: str) -> str:
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_a_patch_is_written_as_the_file_writes(name, tmp_path):
     forward, backward, kind, line = CASES[name]

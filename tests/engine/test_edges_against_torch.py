@@ -118,6 +118,7 @@ def differences(label: str, call: Any, names: list[str]) -> list[str]:
     return found
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", ELEMENTWISE)
 def test_elementwise(name: str) -> None:
     call = (lambda x: x + x) if name == "add_self" else (lambda x: getattr(x, name)())

@@ -47,6 +47,7 @@ def worst(ours: Any, theirs: Any) -> float:
     return largest
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("package", PACKAGES)
 def test_functions_of_a_package_agree_with_torch(package: str) -> None:
     project, tried, _ = PACKAGES[package]

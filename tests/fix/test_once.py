@@ -80,7 +80,7 @@ class Product(Function):
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("framework", HEAD)
 @pytest.mark.parametrize("wrong", ["-g * x * w.cos()", "g * 2 * x * w.cos()", "g * x * w.sin()"])
 def test_the_formula_of_a_marked_backward_is_corrected(framework, wrong, tmp_path):

@@ -30,7 +30,7 @@ LINES = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", LINES)
 def test_a_mistake_is_patched_in_the_line_where_it_stands(name, tmp_path):
     specimen = CASES[name]

@@ -88,6 +88,7 @@ def sine(ns: Any, factor: float) -> type:
     return Sine
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("unexplained")
 def test_a_type_that_forward_demands_is_given(ns: Any) -> None:
     right = gradcli.check(sine(ns, 1.0), shrink=False, order=1).cases[0]
@@ -128,6 +129,7 @@ def penalised(ns: Any, factor: float) -> type:
     return Penalised
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("unexplained")
 @pytest.mark.parametrize(("made", "idle", "wrong"), [(repeated, False, "row"), (penalised, None, "weights")])
 def test_a_tensor_of_which_forward_reads_only_the_shape(ns: Any, made: Any, idle: bool | None, wrong: str) -> None:

@@ -277,6 +277,7 @@ def _raising(x: Any, g: Any) -> Any:
     raise ValueError("boom")
 
 
+@pytest.mark.sampled(1)
 def test_a_check_inside_a_check_is_decided_by_its_own_rules(torch: Any) -> None:
     inner: list[bool] = []
 

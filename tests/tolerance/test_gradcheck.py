@@ -32,6 +32,7 @@ def matrix(torch: Any, rows: int, columns: int) -> Any:
     return torch.tensor(entries, dtype=torch.float64, requires_grad=True)
 
 
+@pytest.mark.sampled(1)
 def test_right_and_wrong_are_told_apart_with_the_name_of_the_mistake(torch: Any) -> None:
     x = leaf(torch, 0.5, -1.5, 2.0)
     assert gradcheck(scaled(torch, 2.0), (x,))
@@ -45,6 +46,7 @@ def test_right_and_wrong_are_told_apart_with_the_name_of_the_mistake(torch: Any)
     assert "frameworks.py:" in text
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
 @pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
 def test_the_mode_of_the_caller_changes_no_answer(torch: Any, mode: str, check: Any) -> None:
@@ -77,6 +79,7 @@ def test_an_error_that_pytorch_lets_pass_is_caught(torch: Any) -> None:
     assert gradcheck(scaled(torch, 2.0005), (x,), raise_exception=False) is False
 
 
+@pytest.mark.sampled(1)
 def test_a_looser_tolerance_is_an_error_that_is_allowed_and_told(torch: Any) -> None:
     x = leaf(torch, 0.5, -1.5, 2.0)
     with pytest.warns(GradcheckWarning, match="as you asked, but the gradient is wrong"):
@@ -93,6 +96,7 @@ def test_a_looser_tolerance_does_not_excuse_a_broken_rule(torch: Any) -> None:
         gradcheck(writes, leaf(torch, 1.0, 2.0), rtol=0.1)
 
 
+@pytest.mark.sampled(1)
 def test_tensors_that_the_function_knows_by_identity(torch: Any) -> None:
     w, x = matrix(torch, 2, 3), matrix(torch, 4, 3).detach()
     before = w.detach().clone()
@@ -105,6 +109,7 @@ def test_tensors_that_the_function_knows_by_identity(torch: Any) -> None:
     assert (w.detach() == before).all()
 
 
+@pytest.mark.sampled(1)
 def test_second_derivatives(torch: Any) -> None:
     x = leaf(torch, 0.5, -1.5)
     assert gradgradcheck(lambda t: (t**3 * t.exp(), t.sin()), (x,))
@@ -124,6 +129,7 @@ def test_a_first_order_that_is_wrong_is_not_the_second_order_s_fault(torch: Any)
     assert gradgradcheck(scaled(torch, 3.0), x)
 
 
+@pytest.mark.sampled(1)
 def test_low_precision_warns_and_does_not_fail(torch: Any) -> None:
     x = torch.tensor([0.5, -1.5, 2.0], requires_grad=True)
     with pytest.warns(UserWarning, match="Input #0 requires gradient and is not a double precision"):

@@ -112,6 +112,7 @@ def test_a_functions_tree_names_lines_of_the_users_file(gradcli):
     assert "\x1b" not in done.stdout
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -44,6 +44,7 @@ def test_the_same_program_has_no_difference(framework):
     assert "no recorded differences" in difference_text(found)
 
 
+@pytest.mark.sampled(1)
 def test_a_node_that_came_in_is_added_and_the_other_way_round_gone(framework):
     plain, more = program(framework), program(framework, extra=True)
     found = between(framework, plain, more)
@@ -104,6 +105,7 @@ def test_symptoms_that_came_and_went_are_told(framework):
     assert (leaf.second, leaf.gap) == ("None", None)
 
 
+@pytest.mark.sampled(1)
 def test_long_graphs_are_aligned_without_comparing_all_with_all(framework):
     def chain(length, odd):
         def loss():
@@ -128,6 +130,7 @@ def graph_of(framework):
     return lambda name, seed: traced(framework, program(framework, scale=float(name) + (seed or 0)))
 
 
+@pytest.mark.sampled(1)
 def test_a_side_is_a_target_a_file_or_another_seed(framework, tmp_path):
     run = graph_of(framework)
     written = tmp_path / "before.json"

@@ -88,6 +88,7 @@ def test_a_view_keeps_the_whole_of_its_memory(framework):
     assert (saved, memory.total(ACTIVATION)) == (8, BYTES)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("write", "groups"),
     [
@@ -226,6 +227,7 @@ def test_attributes_of_ctx_stay_and_saved_tensors_do_not(framework):
         assert any("save_for_backward would free it" in line for line in memory_lines(graph)) == bool(count)
 
 
+@pytest.mark.sampled(1)
 def test_a_retained_graph_holds_all_it_saved(framework):
     x = leaf(framework)
 

@@ -258,6 +258,7 @@ def run_silently(framework, program):
         return traced(framework, lambda: program(framework))
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(
     ("program", "sentence"), SOURCES + SOURCES_IN_BACKWARD, ids=lambda value: getattr(value, "__name__", "")
 )
@@ -310,6 +311,7 @@ def test_infinity_that_does_no_harm_is_not_reported(framework, program):
     assert (graph.graph_symptoms, graph.lints) == ((), ())
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(
     "program", [entry[0] for entry in SOURCES + SOURCES_IN_BACKWARD], ids=lambda value: value.__name__
 )

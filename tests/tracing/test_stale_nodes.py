@@ -107,6 +107,7 @@ def hook_on_a_node(f):
     y.sum().backward()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "program", [untouched, rounded_on_purpose, written_after_backward, random_and_captured, hook_on_a_node]
 )
@@ -116,6 +117,7 @@ def test_other_nodes_are_not(framework, program):
     assert not [lint for lint in graph.lints if "other gradients in this pass" in lint]
 
 
+@pytest.mark.sampled(1)
 def test_the_number_of_checked_calls_is_said(framework):
     assert "--check: the backward of 2 calls is right" in checked(framework, written_after_backward).notes
     quiet = gradcli.trace(lambda: written_after_backward(framework), check=True)

@@ -84,6 +84,7 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_the_result_is_that_of_an_untraced_run_and_nothing_is_wrong_with_it(program):
     with warnings.catch_warnings(record=True) as plain:

@@ -118,6 +118,7 @@ CHANGES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("program", "sentence"), CHANGES, ids=lambda value: getattr(value, "__name__", ""))
 def test_a_version_error_names_the_two_lines(framework, program, sentence):
     graph = traced(framework, lambda: program(framework))

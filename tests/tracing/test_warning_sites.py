@@ -44,6 +44,7 @@ def placed(run):
     return [(w.category, str(w.message), w.filename, w.lineno) for w in seen]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "program",
     [gradient_of_a_result, full_hook_without_a_tracked_input, legacy_hook, loss_of_two_sizes, own_warning],

@@ -108,7 +108,7 @@ def test_one_of_thirty_modules_that_is_off_by_one_percent_is_named(framework, ev
     assert graph.nodes[graph.wrong_nodes[0].node].module == "Net.blocks.17"
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("spoil", SPOILT, ids=lambda spoil: spoil.__name__)
 def test_every_kind_of_mistake_is_found_in_its_module_alone(framework, spoil):
     net, x = network(framework, 3, 1, spoil)
@@ -130,6 +130,7 @@ def test_nothing_is_checked_unasked(framework):
     assert (graph.wrong_nodes, graph.node_check, graph.symptoms) == ((), None, ())
 
 
+@pytest.mark.sampled(1)
 def test_the_gradients_are_those_of_a_run_without_the_check(framework):
     net, x = network(framework, 3, 1, scaled)
     net(x).sum().backward()
@@ -139,6 +140,7 @@ def test_the_gradients_are_those_of_a_run_without_the_check(framework):
     assert [p.grad.numpy().tobytes() for p in net.parameters()] == plain
 
 
+@pytest.mark.sampled(1)
 def test_operations_of_the_framework_are_checked_on_request(framework):
     net, x = network(framework, 2, 0, scaled)
     graph = trace_target(lambda: net(x).sum(), check=True, every_node=True)
@@ -186,6 +188,7 @@ def test_a_function_without_a_verdict_is_said_to_have_none(framework):
     assert graph.lints == ("no verdict on the backward of Once: forward raised ValueError: called again",)
 
 
+@pytest.mark.sampled(1)
 def test_each_reason_for_which_there_is_no_verdict_is_told_once(framework):
     class Expanded(framework.autograd.Function):
         @staticmethod
@@ -220,6 +223,7 @@ def test_each_reason_for_which_there_is_no_verdict_is_told_once(framework):
     ]
 
 
+@pytest.mark.sampled(1)
 def test_a_function_given_as_the_target_is_checked_as_one_that_is_called(framework):
     def function(factor):
         class Scaled(framework.autograd.Function):

@@ -38,7 +38,7 @@ def told(case: CheckResult) -> bool:
     return any("gradcli chose" in note for note in case.notes)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("twin", TWINS)
 @pytest.mark.parametrize("name", [*(f"{act}_negative" for act in hostile.INTERRUPTIBLE), "backward"])
@@ -51,6 +51,7 @@ def test_what_does_not_return_elsewhere_changes_no_verdict(name: str, twin: str)
         assert case.findings[0].factor == "2/3"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("twin", TWINS)
 @pytest.mark.parametrize("where", ["large", "resized"])

@@ -113,7 +113,7 @@ def test_the_users_precision_is_untouched_and_the_check_runs_in_64_bits():
     assert not jax.config.jax_enable_x64
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("build", "flags"),
     [

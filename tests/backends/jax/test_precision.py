@@ -137,7 +137,7 @@ rounded_in_backward = made(computed_as_given, in_single())
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "dtype", "kinds"),
     [

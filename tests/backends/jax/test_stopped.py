@@ -210,6 +210,7 @@ def _rule(p, t):
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("share", "verdict"), [("2", Verdict.PASSED), ("1", Verdict.FAILED), ("1.98", Verdict.FAILED)])
 @pytest.mark.usefixtures("unexplained")
 def test_a_fixed_number_of_steps_that_does_not_converge_at_other_inputs_is_a_note(tmp_path, share, verdict):

@@ -307,6 +307,7 @@ def checked(source, name, tmp_path, monkeypatch):
     return case
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.usefixtures("unexplained")
 def test_a_form_passes_where_it_is_right_and_fails_where_it_is_wrong(form, tmp_path, monkeypatch):

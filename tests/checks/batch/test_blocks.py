@@ -194,6 +194,7 @@ class Scan(Function):
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("block", "verdict"), [(10**9, Verdict.PASSED), (5, Verdict.FAILED)])
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 def test_a_scan_that_loses_what_it_carries_from_block_to_block(

@@ -55,7 +55,7 @@ def function_of(ns, forward, slope, wrong):
     return OfRows
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @in_turn("kind", KINDS)
 @pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
 def test_other_sizes_are_judged_by_their_parts(backend, ns, kind, wrong):

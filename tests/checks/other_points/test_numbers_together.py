@@ -151,6 +151,7 @@ def tent(factor: str) -> type[Function]:
 POINTS = [-1.75, -0.5, 0.25, 0.625, 1.5, 1.75]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("corners", [(-1, 0, 1), (0, 1, 2), (-1.0, 0.0, 1.0)])
 def test_corners_that_are_given_in_order(corners: tuple[Any, ...]) -> None:
     x = engine_tensor(POINTS, dtype=float64, requires_grad=True)

@@ -29,7 +29,7 @@ ORDERS = {
 FACTORS = {"twice": 2.0, "one percent": 1.01, "none": 0.0, "right": 1.0}
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("factor", FACTORS)
 def test_wrong_where_entries_are_in_order(backend, ns, order, factor):

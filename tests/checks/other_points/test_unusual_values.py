@@ -126,7 +126,7 @@ def logarithmic_mean(ns: Any, limit: float, factor: float) -> Any:
     return LogarithmicMean
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("limit", [1e-3, 1e-5])
 @pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (2, Verdict.FAILED), (1.1, Verdict.FAILED)])
 def test_a_narrow_branch_for_equal_entries_counts(ns: Any, limit: float, factor: float, verdict: Verdict) -> None:

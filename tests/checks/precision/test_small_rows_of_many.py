@@ -92,7 +92,7 @@ def test_a_mistake_in_small_outputs_fails(check, name, kind, size, row, factor):
     assert {e.check for e in case.evidence if e.verdict is Verdict.FAILED} == {"gradient"}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["engine", "torch"])
 @pytest.mark.parametrize("factor", [0.0, 0.9])
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ class Scaled(Function):
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 @pytest.mark.parametrize(
     ("angle", "verdict"),
@@ -150,6 +150,7 @@ class Woven(Function):
 LAST, MIDDLE = ("..., places[0]", "..., places[1]"), (":, places[0]", ":, places[1]")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 @pytest.mark.parametrize(
     ("pairs", "places", "index", "wrong"),

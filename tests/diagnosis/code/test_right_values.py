@@ -79,6 +79,7 @@ def checked(target, sizes):
     return gradcli.check(target, {name: {"shape": shape} for name, shape in sizes.items()}, order=1, samples=1).cases[0]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize(
     ("text", "wrong", "right"),

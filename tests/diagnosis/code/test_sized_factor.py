@@ -29,6 +29,7 @@ FRAMEWORKS = ("gradcli.engine", "torch")
 ROOT = "1 / math.sqrt(x.shape[-1])"
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize(
     ("scale", "insists", "of_w", "said", "not_said"),

@@ -62,7 +62,7 @@ def checked(name, slope, folder):
     return case
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_name_that_backward_uses_twice_is_corrected_there(name, tmp_path):
     assert checked(name, RIGHT, tmp_path).verdict is Verdict.PASSED
@@ -72,7 +72,7 @@ def test_a_name_that_backward_uses_twice_is_corrected_there(name, tmp_path):
     assert f"has `{g} * z * (1 - z)` where `{g} * s * (1 - s)` belongs" in case.findings[0].message
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_slope_that_is_slightly_wrong_fails_too(name, tmp_path):
     assert checked(name, "s * (1 - 1.01 * s)", tmp_path).verdict is Verdict.FAILED

@@ -32,6 +32,7 @@ BODIES = (
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("lines", BODIES)
 def test_no_patch_settles_a_condition(lines, tmp_path):
     text = own(lines)

@@ -58,6 +58,7 @@ def test_an_axis_that_is_right_only_for_the_default_is_the_argument(checked):
     assert "where `(g * x).sum(ctx.dim, keepdim=True)` belongs" in case.findings[0].message
 
 
+@pytest.mark.sampled(1)
 def test_an_edit_that_breaks_the_default_is_not_named(checked):
     case = checked("Gated", other="g * x.cos() * 2")  # with `!=` for `==` training would be wrong
     assert case.verdict is Verdict.FAILED

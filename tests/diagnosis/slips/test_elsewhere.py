@@ -159,6 +159,7 @@ def test_a_correction_that_spoils_the_gradient_at_other_values_is_not_told(faile
     assert case.patch is None
 
 
+@pytest.mark.sampled(1)
 def test_a_correction_that_other_checks_refute_says_so(failed):
     case = failed(GATE, "Gate")
     (message,) = [finding.message for finding in case.findings if finding.input == "gate"]

@@ -155,7 +155,7 @@ def line_of(text: str) -> int:
     return next(number for number, line in enumerate(text.splitlines(), 1) if "# marked" in line)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", RIGHT)
 def test_a_wrong_value_that_forward_saves_is_corrected_in_forward(header: str, kind: str, tmp_path: Path) -> None:
     name = RIGHT[kind].split("(")[0].split()[1]

@@ -51,6 +51,7 @@ class Turned(Function):
 WRONG = {"recovered": ("low - turned", "low"), "turned": ("n - 1 - k", "k")}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_line_of_backward_is_named(tmp_path: Any, framework: str, name: str) -> None:

@@ -89,6 +89,7 @@ def matrices() -> dict[str, np.ndarray]:
     return result
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", matrices())
 def test_derivatives_are_exact(name: str) -> None:
     matrix = matrices()[name]

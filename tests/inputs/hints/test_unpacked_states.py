@@ -116,6 +116,7 @@ def gained(ns: Any, factor: float = 1.0) -> type:
     return Gained
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED), (0, Verdict.FAILED)])
 @pytest.mark.parametrize("made", [damped, gained])
 def test_numbers_that_are_read_by_place_are_one_tensor(ns: Any, made: Any, factor: float, verdict: Verdict) -> None:

@@ -216,6 +216,7 @@ def shrunk(ns: Any, is_right: bool) -> Any:
     return Shrunk
 
 
+@pytest.mark.sampled(10)
 @in_turn("made", [poisson_loss, scaled, loud, averaged, powered, applied, turned, smoothed, either, shrunk, shrunk])
 @pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
 @pytest.mark.usefixtures("unexplained")

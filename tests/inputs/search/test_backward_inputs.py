@@ -262,6 +262,7 @@ def scaled_view(ns: Any, factor: float) -> type:
     return ScaledView
 
 
+@pytest.mark.sampled(2)
 @each_pair(["backend"], backend=FRAMEWORKS, made=[mixing, scaled_view], factor=[1, 1.01])
 @pytest.mark.usefixtures("unexplained")
 def test_sizes_are_found_that_forward_and_backward_agree_on(ns: Any, made: Any, factor: float) -> None:

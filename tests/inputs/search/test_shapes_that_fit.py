@@ -302,6 +302,7 @@ NUMPY: dict[str, tuple[Any, Any, str | None]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NUMPY)
 def test_pairs_of_numpy_are_given_the_same(name: str) -> None:
     function, vjp, finding = NUMPY[name]

@@ -59,7 +59,7 @@ def test_a_slope_that_the_format_hides_is_not_wrong(stored, name, x):
     assert Outcome.DIFFERS not in outcomes(stored, name, x, witness=lambda j: j)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("stored", "name", "x"), STILL, ids=lambda each: getattr(each, "__name__", str(each)))
 def test_one_that_it_would_show_is_wrong(stored, name, x):
     def leaking(jacobian):

@@ -155,6 +155,7 @@ def norm_as_a_number(f):
     (x / g.norm().item()).sum().backward()
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(
     "program",
     [

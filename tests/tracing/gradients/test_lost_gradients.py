@@ -265,6 +265,7 @@ def stripped(text):
     return re.sub(r"[^\s(]*/(?=test_lost)", "", text)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("program", "sentence"), CAUSES, ids=lambda value: getattr(value, "__name__", ""))
 def test_the_cause_is_named_at_its_line(framework, program, sentence):
     graph = traced(framework, lambda: program(framework))
@@ -360,6 +361,7 @@ def test_results_that_are_returned_or_held_are_explained_unasked(framework, prog
     assert placed(shown) in "\n".join(stripped(line.text) for line in explanation(graph))
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("program", [entry[0] for entry in (*CAUSES, *RESULTS)], ids=lambda value: value.__name__)
 def test_gradients_are_bit_for_bit_those_of_an_untraced_run(framework, program, monkeypatch):
     made = []

@@ -250,6 +250,7 @@ CAUSES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.__name__)
 def test_cause_is_named(framework, cause):
     loss, symptom, text = cause(framework)

@@ -28,7 +28,7 @@ AT_IMPORT = [
 ]
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("target", ["loss", "Exp"])
 @pytest.mark.parametrize(("statement", "said"), AT_IMPORT)
 @pytest.mark.parametrize("name", FRAMEWORKS)

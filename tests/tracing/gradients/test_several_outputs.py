@@ -23,6 +23,7 @@ def many_that_cancel_in_pairs(f):
     return {"signs": [x * sign for _ in range(4) for sign in (1, -1)]}
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("program", [opposite, opposite_losses, many_that_cancel_in_pairs])
 def test_gradients_that_add_up_to_zero_are_not_hidden(framework, program, seed):

@@ -139,6 +139,7 @@ def placed(sentence):
     return re.sub(r"\{(.*?)\}", lambda found: f"{name}:{line_of(HERE, found[1])}", sentence)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("program", "sentence"), SILENT, ids=lambda value: getattr(value, "__name__", ""))
 def test_a_hook_that_did_not_fire_says_why(framework, program, sentence):
     graph = traced(framework, lambda: program(Program(framework)))
@@ -263,6 +264,7 @@ STACKED = [
 ]
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("program", "change", "reason"), STACKED, ids=lambda value: getattr(value, "__name__", ""))
 def test_hooks_that_stack_are_told_together(framework, program, change, reason):
     def loss():

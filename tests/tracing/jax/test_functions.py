@@ -80,6 +80,7 @@ def indexed(x, y):
     return jnp.sum(x[jnp.array([0, 0, 2])] * jnp.sort(y)) + jnp.max(x * y)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("function", [smooth, scanned, branched, indexed])
 def test_gradients_are_those_of_jax_bit_for_bit(function):
     graph = traced(function, X, Y)
@@ -284,7 +285,7 @@ def overflow_then_quotient(x, y):
     return jnp.sum(grown / jnp.sum(grown) * y)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("function", "said"),
     [

@@ -110,6 +110,7 @@ def checked(function, **options):
     return trace_target(function, (X, Y), check=True, **options)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("function", "mark"),
     [

@@ -135,6 +135,7 @@ PUZZLES = (
 )  # fmt: skip
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("program", "answer"), PUZZLES, ids=[program.__name__ for program, _ in PUZZLES])
 def test_the_mistake_is_named_at_its_line(framework, program, answer):
     check_answer(framework, program, answer)
