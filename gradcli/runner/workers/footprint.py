@@ -16,6 +16,7 @@ from typing import Any, final
 from gradcli.backends.attribution import is_users_file
 from gradcli.backends.guard import lost_devices
 from gradcli.runner.process.interference import Own, names_of_spaces, replaced_since, spaces
+from gradcli.watchdog.alarm import handler_of
 
 _STANDARD_DESCRIPTORS = (0, 1, 2)
 _CONTAINERS = (dict, list, set)
@@ -160,7 +161,7 @@ def _mask() -> int:
 
 
 def _handlers() -> tuple[int, ...]:
-    return tuple(id(signal.getsignal(number)) for number in sorted(signal.valid_signals()))
+    return tuple(id(handler_of(number)) for number in sorted(signal.valid_signals()))
 
 
 def _file_behind(descriptor: int) -> tuple[int, int] | None:
