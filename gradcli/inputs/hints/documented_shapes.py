@@ -207,14 +207,21 @@ def _described(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[Axi
         yield name, shape, _Kind.OWN
 
 
+def mentions(text: str, names: Sequence[str]) -> bool:
+    """Whether a text has any of the names; to compile a pattern of them takes longer than most texts are worth."""
+    return any(name in text for name in names)
+
+
 def _unbracketed(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[Axis, ...]]]:
     """The shapes in lines without brackets: `u, v: B L D   A: D N`, and without colons where they give nothing else."""
+    if not mentions(text, names):
+        return
     name = rf"[`'\"*]*(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?!\w)[`'\"*]*"
     several = rf"(?P<names>{name}(?:(?:\s*[,&/]\s*|\s+and\s+|[ \t](?![A-Z])){name})*)"
     own = re.compile(rf"{several}(?:\s*:\s*|\s)(?P<axes>{_AXIS}(?:\s?,\s?{_AXIS})*|{_SIZES})")
     inside = re.compile(rf"{_BEFORE_A_NAME}{several}\s*:\s*(?P<axes>{_SIZES}){_AFTER_SIZES}")
     known: set[Axis] = set()
-    for whole in text.splitlines() if names else ():
+    for whole in text.splitlines():
         line = re.split(r"->|→|\breturns?\b", whole.strip(" \t#-*"), maxsplit=1, flags=re.IGNORECASE)[0].rstrip()
         entries = [own.fullmatch(each) for each in _APART.split(line)]
         found = [each for each in entries if each is not None]

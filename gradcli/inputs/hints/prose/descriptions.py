@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from gradcli.inputs.hints.documented_constants import WITHOUT_GRADIENT, says_constant, says_fixed
-from gradcli.inputs.hints.documented_shapes import without_shape
+from gradcli.inputs.hints.documented_shapes import mentions, without_shape
 from gradcli.inputs.hints.prose.sentences import ARTICLES, CASES, MARKS, QUOTES, sentence_around, tells_apart
 
 _SIGN = r"(?:positive|non-?\s?negative)"
@@ -114,7 +114,7 @@ _IS_SCALAR = r"(?:\s*(?:[<>]=?|[≤≥])\s*[-+.\de]+)?\s*\((?:(?:an?|real|positi
 
 def descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[str, str, bool]]:
     """The arguments that a text describes, each with its description, and whether that has a colon or a "must"."""
-    if not names:
+    if not mentions(text, names):
         return
     one = rf"{QUOTES}(?<![\w.])(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?!\w){QUOTES}"
     # In `y^3 = x, x positive` the second x is described, and not both; so is the second y of `x / y, y positive`.
@@ -269,12 +269,14 @@ def kinds_named(names: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
     Not a noun that is described by a name: in `constant c term` the term is the constant. And those behind which it
     says in brackets that they are scalars.
     """
+    if not mentions(text, names):
+        return
     one = rf"[`'\"*]*(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})[`'\"*]*"
     pattern = (
         rf"{_BEFORE_A_KIND}(?P<kind>{_MODIFIERS}(?:{_KIND}|scalars?)(?:\s+{_NOUN})?)\s+"
         rf"(?P<names>{one}(?:(?:,|\s+and)\s+{one})*)(?!\w)(?:{_AFTER_A_NAME}|(?=\s*[^\s\w]))"
     )
-    for match in re.finditer(pattern, text, re.IGNORECASE) if names else ():
+    for match in re.finditer(pattern, text, re.IGNORECASE):
         sentence = sentence_around(text, match.start())
         if CASES.search(sentence) is None and PARTS.search(sentence) is None:
             yield from ((name, match["kind"]) for name in re.findall(r"\w+", match["names"]) if name in names)
