@@ -16,6 +16,7 @@ from typing import Any, final
 from gradcli.backends.attribution import is_users_file
 from gradcli.backends.frameworks_used import Names, is_pythons, references
 from gradcli.backends.owners import owner_of
+from gradcli.inputs.hints.conjugates import surroundings
 from gradcli.sources import nodes_of, source_of, tree_of
 from gradcli.targets import TargetInfo
 
@@ -156,9 +157,8 @@ def _between(lower: ast.expr, upper: ast.expr) -> Iterator[ast.expr]:
 
 def _outside(function: FunctionType) -> Mapping[str, Any]:
     """The names around a function; `__class__` is the class that it is written in, if its module has that."""
-    held = inspect.getclosurevars(function).nonlocals
     owner = function.__globals__.get(function.__qualname__.rpartition(".")[0])
-    return {**function.__globals__, "__class__": owner, **held}
+    return {"__class__": owner, **surroundings(function)}
 
 
 def _defaults(function: FunctionType) -> dict[str, int]:

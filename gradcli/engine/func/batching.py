@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import CellType
 from typing import Any
 
 import numpy as np
@@ -133,11 +134,12 @@ def _named_outside(func: Callable[..., Any]) -> list[Any]:
     """Return the values, in containers or not, of the variables outside of a function that its body names."""
     while isinstance(func, functools.partial):
         func = func.func
-    try:
-        named = inspect.getclosurevars(func)
-    except TypeError:  # it is not written in Python
+    func = getattr(func, "__func__", func)
+    if not inspect.isfunction(func):  # it is not written in Python
         return []
-    return [leaf for value in (*named.nonlocals.values(), *named.globals.values()) for leaf in leaves(value)]
+    held = [cell.cell_contents for cell in func.__closure__ or () if cell != CellType()]
+    named = [func.__globals__[name] for name in func.__code__.co_names if name in func.__globals__]
+    return [leaf for value in (*held, *named) for leaf in leaves(value)]
 
 
 def _at(tensor: Tensor, dim: int, index: int) -> Tensor:

@@ -208,3 +208,14 @@ def test_a_scan_that_loses_what_it_carries_from_block_to_block(
     assert case.verdict is verdict, case.findings
     if verdict is Verdict.FAILED:
         assert f"of shape [{2 * block + 1}, 4]" in case.findings[0].message
+
+
+def test_a_name_around_a_function_may_have_no_value_yet() -> None:
+    def forward(ctx: Any, x: Any) -> Any:
+        return [x[i : i + 4] for i in range(0, len(x), 4)] if unknown() else x
+
+    block_size = 4  # a block for those that come before
+    info: Any = SimpleNamespace(forward=forward, backward=None, inner=False)
+    assert block_sizes(info) == (block_size,)
+    unknown = bool
+    assert unknown() is False
