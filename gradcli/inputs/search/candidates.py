@@ -17,11 +17,9 @@ from gradcli.inputs.hints.suggested_constants import annotated_values, means_ten
 from gradcli.inputs.hints.summed_gradients import Sum
 from gradcli.targets import Parameter
 
-TENSORS = (
-    "float", "label", "index", "mask", "complex", "number-tensor", "idle-tensor", "fixed-tensor", "key", "typed-key",
-)  # fmt: skip
 TRACKED = ("float", "complex", "idle-tensor", "fixed-tensor", "key", "typed-key")
 """The tensors that require a gradient; one that the user gave may not."""
+TENSORS = (*TRACKED, "label", "complex-label", "index", "mask", "number-tensor")
 FIRST_RANK_COSTS = {2: 0.0, 3: 1.0, 1: 1.2, 4: 1.6, 0: 3.5}
 LATER_RANK_COSTS = {2: 0.0, 1: 0.4, 3: 1.0, 4: 1.6, 0: 2.0}
 INDEX_RANK_COSTS = {1: 0.0, 2: 0.3, 3: 1.0, 0: 1.2}
@@ -63,7 +61,8 @@ class Choice:
     """What one argument may be.
 
     `kind` is one of `TENSORS`, "value", "fixed-value" or "omitted"; `text` is the value's repr, by which choices are
-    told apart (1, 1.0 and True are equal to Python). A "label" is a real tensor without a gradient. A "number-tensor"
+    told apart (1, 1.0 and True are equal to Python). A "label" is a real tensor without a gradient, a
+    "complex-label" a complex one. A "number-tensor"
     is one without a gradient that need not change an output: of rank 0 in place of a number, which backward alone may
     use, and of another rank where forward may read only the shape. An "idle-tensor" need not either: it takes its place
     where backward has a gradient for it. A "key" is a random key of JAX's, a "typed-key" one made by `jax.random.key`.

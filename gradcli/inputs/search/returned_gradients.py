@@ -27,8 +27,8 @@ def with_returned_gradients(
     What is called `lengths` or `mask` is taken for whole numbers or flags. It is neither if forward takes real numbers
     and backward has a gradient for them: the lengths of bones, or a soft mask.
 
-    What documentation calls labels of 0 and 1 and the like gets no gradient where backward returns none, or zeros, as
-    rules of JAX do.
+    What documentation calls labels of 0 and 1 and the like, or complex and fixed, gets no gradient where backward
+    returns none, or zeros, as rules of JAX do.
 
     Args:
         trials: runs forward.
@@ -50,13 +50,21 @@ def with_returned_gradients(
             real = _as(guess, slot, "float")
             if trials.judge(real) is None and _depends(real, slot, attempted(real)):
                 guess = real
-        elif choice.kind == "float" and hints.values.domains.get(trials.slots[slot].name) in LABELS:
-            trial, label = attempted(guess), _as(guess, slot, "label")
+        elif (kind := _as_data(choice, trials.slots[slot].name, hints)) is not None:
+            trial, label = attempted(guess), _as(guess, slot, kind)
             others = [each for each in range(len(guess.skeleton)) if each != slot]
             is_left_out = trial.gradients is not None and not _depends(guess, slot, trial)
             if is_left_out and any(_depends(guess, each, trial) for each in others) and trials.judge(label) is None:
                 guess = label
     return guess
+
+
+def _as_data(choice: Choice, name: str, hints: SourceHints) -> str | None:
+    """What a tensor is if documentation says that it is data; None where it does not."""
+    if choice.kind == "float":
+        return "label" if hints.values.domains.get(name) in LABELS else None
+    is_fixed = choice.kind == "complex" and name in hints.values.constants | hints.values.fixed
+    return "complex-label" if is_fixed else None
 
 
 def _as(guess: Guess, slot: int, kind: str) -> Guess:

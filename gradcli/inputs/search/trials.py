@@ -30,6 +30,7 @@ NUMBER_SAMPLES = range(1, 9)
 LARGEST_HELD = 8
 """Sizes of a module's parameters up to this are not used for inputs at first, so that messages tell which is which."""
 _SQUARE = frozenset(("spd", "triangular", "diagonally-dominant"))
+_WITHOUT_GRADIENT = ("label", "complex-label", "number-tensor")
 _SAME = 1e-9
 """Relative and absolute."""
 _NEARBY = 1e-3
@@ -253,10 +254,10 @@ class Trials:
         return InputSpec(
             name=slot.name,
             shape=shape,
-            dtype="complex128" if choice.kind == "complex" else None,
+            dtype="complex128" if choice.kind in ("complex", "complex-label") else None,
             domain=domain,
             parameters=parameters,
-            requires_grad=False if choice.kind in ("label", "number-tensor") or is_state(slot.name) else None,
+            requires_grad=False if choice.kind in _WITHOUT_GRADIENT or is_state(slot.name) else None,
         )
 
     def _domain(self, guess: Guess, index: int) -> DomainChoice:

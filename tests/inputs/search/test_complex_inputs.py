@@ -266,3 +266,29 @@ def test_two_complex_numbers_are_not_a_pair_where_one_is_conjugated(ns: Any, con
     result = checked(overlap(ns, conjugate))
     assert seen(result) == {"psi": "complex128", "phi": "complex128"}
     assert result.verdict is (Verdict.PASSED if conjugate else Verdict.FAILED)
+
+
+@pytest.mark.parametrize("conjugates", [True, False])
+def test_complex_data_get_no_gradient(ns: Any, conjugates: bool) -> None:
+    class Intensity(ns.autograd.Function):
+        """Square of a product.
+
+        z: (n,) complex
+        H: (m, n) complex, fixed
+        """
+
+        @staticmethod
+        def forward(ctx: Any, z: Any, H: Any) -> Any:
+            ctx.save_for_backward(z, H)
+            return ns.abs(H @ z) ** 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            z, H = ctx.saved_tensors
+            return 2 * (H.conj() if conjugates else H).T @ (g * (H @ z)), None
+
+    result = checked(Intensity)
+    assert seen(result) == {"z": "complex128", "H": "complex128"}
+    assert [spec.requires_grad for spec in result.inputs] == [None, False]
+    assert result.verdict is (Verdict.PASSED if conjugates else Verdict.FAILED)
+    assert [f.input for f in result.findings] == ([] if conjugates else ["z"])
