@@ -357,7 +357,6 @@ def scaled_wrong(g, x, w, b, s):
 """
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("pair", "code", "text"),
     [

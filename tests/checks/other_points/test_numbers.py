@@ -160,7 +160,6 @@ ACCURATE = {
 }
 
 
-@pytest.mark.sampled(10)
 @each_pair(["backend"], backend=FRAMEWORKS, name=ACCURATE, given=(True, False))
 def test_a_right_function_passes_whatever_its_accuracy(ns: Any, name: str, given: bool) -> None:
     forward, vjp, x = ACCURATE[name]
@@ -262,7 +261,6 @@ def sharp_contraction_vjp(ns, g, x, y, *numbers):
     return g / (1 - ns.cos(y) / 20)
 
 
-@pytest.mark.sampled(1)
 def test_a_coarser_stop_by_any_name_is_a_note(ns: Any) -> None:
     result = checked(function_of(ns, counted, sharp_contraction_vjp), SIGNED, ns)
     assert result.verdict is Verdict.PASSED, result

@@ -34,8 +34,7 @@ def function_of(ns: Any, forward: Callable[..., Any], vjp: Callable[..., Any]) -
         return forward(ns, *tensors)
 
     names = ", ".join(forward.__code__.co_varnames[1 : forward.__code__.co_argcount])
-    made: dict[str, Any] = {"run": run}
-    exec(f"def forward(ctx, {names}): return run(ctx, {names})", made)
+    exec(f"def forward(ctx, {names}): return run(ctx, {names})", made := {"run": run})
     Made.forward = staticmethod(made["forward"])
     return Made
 
