@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.numerics.claims.compare import resolution_of
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.confirm.wide_errors import Wrong, disagreement
-from gradcli.numerics.confirm.wide_steps import Wide, agreement, overruled
+from gradcli.numerics.confirm.wide_steps import Wide, agreement
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.formats import may_be_half
 from gradcli.numerics.localise.evidence import largest_entry, with_wide_evidence
@@ -54,7 +54,7 @@ def with_large_steps(site: Site, outcome: BlockOutcome, significance: float) -> 
         if below is not None:
             return below
     if outcome.outcome is Outcome.DIFFERS:
-        return _unless_early_stop(site, outcome) or _unless_rough(site, outcome, significance)
+        return _unless_rough(site, outcome, significance)
     pair = outcome.input, outcome.output
     open_ = outcome.doubt is Doubt.KINK and (iterates(site) or has_plateaus(site.alone(), pair))
     if not open_ and outcome.doubt is not Doubt.NOISE:
@@ -125,33 +125,13 @@ def agreed_in_half_precision(site: Site, pair: Pair) -> BlockOutcome | None:
 
 
 def _over_wide_steps(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome | None:
-    """Agreement at a coarse resolution, or a difference; None if large steps are inconclusive.
-
-    An agreement is not accepted if the reference contradicts it (`overruled`).
-    """
+    """Agreement at a coarse resolution, or a difference; None if large steps are inconclusive."""
     pair, alone = (outcome.input, outcome.output), site.alone()
     wide = agreement(alone, pair, outcome.max_rel_error)
     if wide is not None:
-        return None if overruled(site, pair, wide, significance) else _agreed(site, pair, outcome, wide)
+        return _agreed(site, pair, outcome, wide)
     wrong = disagreement(alone, pair, significance)
     return None if wrong is None else _wrong(alone, pair, outcome, wrong)
-
-
-def _unless_early_stop(site: Site, outcome: BlockOutcome) -> BlockOutcome | None:
-    """Agreement over large steps for a forward that iterates, although small steps contradict the claim.
-
-    Over small steps the number of iterations is constant, and the slope belongs to the algorithm, not to the limit. For
-    example, a bisection between zero and the input returns a fixed fraction of the input until one of its decisions
-    changes. Large steps cross many such decisions, and show the slope of the limit. None if forward does not iterate,
-    or the claim does not agree.
-    """
-    if not iterates(site):
-        return None
-    pair, alone = (outcome.input, outcome.output), site.alone()
-    wide = agreement(alone, pair, outcome.max_rel_error, sloped=True)
-    if wide is None or wide.exact:
-        return None
-    return replace(_agreed(site, pair, outcome, wide), table=None, wrong_columns=None)
 
 
 def _unless_below_the_stop(site: Site, outcome: BlockOutcome) -> BlockOutcome | None:

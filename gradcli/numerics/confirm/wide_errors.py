@@ -23,11 +23,13 @@ from gradcli.numerics.maps.floats import EPS, Indices, Mask, Matrix
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair, Table
 from gradcli.numerics.regularity.iteration import LOOSE, iterates, left_by_stopping
-from gradcli.numerics.regularity.quantisation import MANY, has_plateaus, is_gradient_over_plateaus, made_of_plateaus
+from gradcli.numerics.regularity.quantisation import has_plateaus, is_gradient_over_plateaus
 from gradcli.numerics.regularity.stored_format import floating_format, significance_of
 from gradcli.numerics.sampling.directions import TRIES, Focus, focuses, moved, random_direction
 from gradcli.numerics.sampling.line import Line, on_grid
 
+MANY = 8
+"""A row must take at least this many different values along a line; a few may be a step function of its own."""
 CONSTANTS = 4.0
 """How many constants inside a formula computed in few digits may each be rounded to those digits. The slope of a right
 formula may then be wrong by this many relative rounding errors."""
@@ -214,15 +216,8 @@ def _suspects(site: Site, case: _Case, table: Table) -> Mask:
 
 
 def _first(site: Site, case: _Case, focus: Focus) -> _Off | None:
-    """The worst row along the direction in which the claimed entries add up; None if no row is wrong.
-
-    Unless forward iterates, the values of the row must consist of rounding plateaus.
-    """
-    direction = steepest(site, site.claim.block == case.pair[1], focus)
-    found = _worst(site, case, direction, focus, None)
-    if found is None or case.iterating:
-        return found
-    return found if made_of_plateaus(site, found.level, found.row) else None
+    """The worst row along the direction in which the claimed entries add up; None if no row is wrong."""
+    return _worst(site, case, steepest(site, site.claim.block == case.pair[1], focus), focus, None)
 
 
 def _claimed_only(site: Site, focus: Focus, row: int) -> Focus:

@@ -20,7 +20,6 @@ from gradcli.numerics.differences.formats import Format
 from gradcli.numerics.maps.floats import EPS, Mask
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair
-from gradcli.numerics.reference.discrepancy import compare
 from gradcli.numerics.regularity.iteration import LOOSE, iterates, left_by_stopping, where_it_stops
 from gradcli.numerics.regularity.stored_format import format_at
 from gradcli.numerics.sampling.directions import TRIES, Focus, focuses, random_direction
@@ -88,23 +87,11 @@ class Wide:
         return self.noise <= ROUNDING * EPS
 
 
-def overruled(site: Site, pair: Pair, wide: Wide, significance: float) -> bool:
-    """Whether the reference makes an agreement doubtful: it differs from the claim by less than the resolution.
-
-    That is so only for values as exact as float64 allows. If forward rounds to few digits or stops early, the reference
-    does so too and differs from a right claim for this reason alone.
-    """
-    if site.witness_rows is None or not wide.exact:
-        return False
-    return significance < compare(site, *pair).error <= wide.resolution
-
-
 def agreement(site: Site, pair: Pair, gap: float, *, sloped: bool = False, least: float = 0.0) -> Wide | None:
     """Show over large steps that the claim for a pair agrees, and at which resolution.
 
     The slope of the residual must be within its tolerance along two directions, at three lengths of interval each.
-    Along the first direction the claimed entries add up. Groups of entries of much smaller scale are moved alone as
-    well, and must not contradict the claim.
+    Along the first direction the claimed entries add up.
 
     Args:
         site: the point, without a reference.
@@ -125,13 +112,13 @@ def agreement(site: Site, pair: Pair, gap: float, *, sloped: bool = False, least
     stored = format_at(site, pair[1])
     limit = COARSEST if stored is None else max(COARSEST, stored.resolution)
     case = _Case(limit=limit, stored=stored, gap=gap, iterating=iterates(site), sloped=sloped, least=least)
-    whole, *groups = focuses(site.scales, site.map.domain.slices[pair[0]])
+    whole = focuses(site.scales, site.map.domain.slices[pair[0]])[0]
     first = _along(site, pair, whole, case, steepest(site, rows, whole), REACHES)
     if first is None:
         return None
     reaches = [reach for reach in REACHES if reach <= first.reach]
     second = _along(site, pair, whole, case, random_direction(site.rng, whole.drawn), reaches, noise=first.noise)
-    if second is None or any(_contradicts(site, pair, group, case, first.noise) for group in groups):
+    if second is None:
         return None
     coarsest = max(first, second, key=lambda wide: wide.resolution)
     return replace(coarsest, resolution=max(coarsest.resolution, 2 * gap)) if gap < LOOSE else coarsest
@@ -241,25 +228,6 @@ def _may_agree(
     return any(off <= 1 and wide.resolution <= case.limit for off, wide in weighed)
 
 
-def _contradicts(site: Site, pair: Pair, focus: Focus, case: _Case, noise: float) -> bool:
-    """Whether the claim is wrong by more than three tolerances along a direction through entries of small scale.
-
-    The noise, relative to the values, is taken to be at least `noise`, which was seen along other directions: entries
-    of small scale may move the values so little that they stay on one rounding plateau and show no noise.
-    """
-    rows = site.claim.block == pair[1]
-    scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], focus.judged)
-    if not scale > 0:
-        return False
-    direction = random_direction(site.rng, focus.drawn)
-    stop = _stop(site, direction, rows) if case.iterating else None
-    weighed = (
-        _weigh(site, levels, rows, stop, scale, noise) for levels in _windows(site, direction, REACHES, rows, {})
-    )
-    off, _ = next(weighed, (0.0, None))
-    return off > FAIL_FACTOR
-
-
 def _windows(
     site: Site, direction: Vector, reaches: Sequence[float], rows: Mask, known: dict[float, Stretch]
 ) -> Iterator[list[Stretch]]:
@@ -359,9 +327,7 @@ def _is_noise(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None,
     return coarsest.jumps(roughest, JUMPING)
 
 
-def _weigh(
-    site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, scale: float, least: float = 0.0
-) -> tuple[float, Wide]:
+def _weigh(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, scale: float) -> tuple[float, Wide]:
     """Compare the slope of the residual with its tolerance, at all the given lengths of interval.
 
     Args:
@@ -370,14 +336,13 @@ def _weigh(
         rows: the rows to compare.
         stop: where the number of iterations changes, if forward iterates.
         scale: the pair's largest scaled entry.
-        least: the noise is taken to be at least this part of the largest value.
 
     Returns:
         The largest slope of the residual in units of its tolerance, over all rows and lengths; and the error and
         resolution at the length with the smallest tolerance.
     """
     size = float(np.abs(site.row_values()[-rows.size :][rows]).max())
-    noise = np.maximum(np.maximum.reduce([level.noise for level in levels])[rows], least * size)
+    noise = np.maximum.reduce([level.noise for level in levels])[rows]
     if stop is not None:
         noise = np.full(noise.size, max(stop.jump, float(noise.max())))
     roughness = ROUGHNESS if stop is None else UNFINISHED

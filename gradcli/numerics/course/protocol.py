@@ -13,7 +13,6 @@ from gradcli.numerics.claims.site import BudgetExceededError, Site
 from gradcli.numerics.confirm.large_scale import agreed_in_half_precision, is_drowned, may_be_drowned, with_large_steps
 from gradcli.numerics.confirm.persistence import confirm, confirm_sparse
 from gradcli.numerics.confirm.single_column import confirm_column
-from gradcli.numerics.course.reference_elsewhere import certified_elsewhere
 from gradcli.numerics.course.small_rows import cut_to_small_rows, doubtful_rows
 from gradcli.numerics.course.zero_gradient import look_elsewhere
 from gradcli.numerics.differences.estimate import Status
@@ -360,11 +359,6 @@ class Protocol:
                 self._conclude(pair, result, "; ".join(filter(None, (CLOSE_BY, text))))
             if not pending:
                 break
-        for pair, result in certified_elsewhere(
-            site, {p: kinked[p] for p in pending if p in kinked}, self.significance
-        ).items():
-            pending.remove(pair)
-            self._conclude(pair, result, None)
         for pair in sorted(pending):
             if pair in singular:
                 self.outcomes[pair] = singular[pair]

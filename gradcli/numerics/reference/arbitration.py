@@ -81,13 +81,6 @@ def settle(site: Site, input_: int, output: int, discrepancy: Discrepancy, only:
     return Dispute(ruling=rulings[0], reading=reading, wide=wide)
 
 
-def ruled_over_wide_steps(site: Site, input_: int, output: int) -> Ruling:
-    """Decide between claim and reference by large steps alone, along both directions of `settle`."""
-    number, vectors = _vectors(site, input_, output)
-    one, two = (_over_wide_steps(site, v, number) for v in vectors)
-    return one if one is two else Ruling.NEITHER
-
-
 def _vectors(site: Site, input_: int, output: int, only: Mask | None = None) -> tuple[int, tuple[Vector, Vector]]:
     """The row in which claim and reference differ most, compared with rounding, and the two directions of `settle`."""
     claimed, reference = block_of(site, input_, output)

@@ -11,34 +11,25 @@ from contextlib import suppress
 
 import numpy as np
 
-from gradcli.numerics.claims.residual import Stretch, unclaimed_stretch
+from gradcli.numerics.claims.residual import unclaimed_stretch
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.maps.floats import EPS, median
+from gradcli.numerics.maps.floats import EPS
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.regularity.iteration import LONG_STEPS
 from gradcli.numerics.sampling.directions import LONG, random_direction, within
-from gradcli.numerics.sampling.line import on_grid, point_along
+from gradcli.numerics.sampling.line import on_grid
 
 NEAREST = 2.0**-42
 """The smallest distance over which values are compared: four times the grid of t."""
 VISIBLE = 64.0
 """Values are compared over the distance at which the slope seen from far away would change them by 64 ε. If they stay
 the same bit for bit, they are on a plateau."""
-LONGER = 16.0
-"""A rounding plateau must be at least this many times as long as that distance."""
 PLACES = 8
 """At this many places along a line values are compared."""
 CROSSED = 1
 """This many of these places may have the edge of a plateau within that distance."""
-MANY = 8
-"""A row must take at least this many different values along a line; a few may be a step function of its own."""
-STEEPEST, OTHERS = 3, 4
-"""Jumps are compared between this many pairs of nodes: the steepest, and others drawn at random."""
-ALIKE = 16.0
-"""The largest jump may be at most this many times the median jump. Either the jumps are compared, as for a fixed grid,
-or the jumps relative to the values next to them, as for floating-point numbers."""
 FAR = 0.3
 """Places are drawn up to this far from x, in magnitudes of x."""
 SMALLER = 2.0**-5
@@ -117,48 +108,3 @@ def is_rough(site: Site, pair: Pair) -> bool:
         return True
     change = np.ptp(level.values, axis=0) * level.line.scale
     return bool((level.noise > np.maximum(ROUGH * change, VISIBLE * EPS * level.sizes)).any())
-
-
-def made_of_plateaus(site: Site, level: Stretch, row: int) -> bool:
-    """Whether one row changes by jumps only on an interval, and these are many and of similar size.
-
-    Four conditions: at least `MANY` different values; noise of the size that plateaus `LONGER` than the compared
-    distance make; the same value over that distance at seven of eight places; the same values in a second run.
-
-    Args:
-        site: the point; its generator draws the places.
-        level: the residual on the interval.
-        row: the number of a claimed row.
-    """
-    values = level.values[:, row]
-    span, size = float(np.ptp(values)), float(np.abs(values).max())
-    if level.different()[row] < MANY or not span > 0:
-        return False
-    nearest = on_grid(max(NEAREST, VISIBLE * EPS * size * 2 * level.reach / span))
-    if LONGER * nearest * span / (2 * level.reach) > level.noise[row] / level.line.scale[level.rows][row]:
-        return False
-    chosen = site.rng.choice(level.nodes, PLACES, replace=False).tolist()
-    moved = sum(level.value(on_grid(t + nearest), row) != level.value(t, row) for t in chosen)
-    return moved <= CROSSED and _repeats(site, level, chosen[0]) and _alike(site, level, row, values)
-
-
-def _repeats(site: Site, level: Stretch, t: float) -> bool:
-    """Whether a second call gives the same values."""
-    again = site.read(point_along(site.x, level.line.v, t)) / level.line.scale
-    return bool((again == level.line.at(t)).all())
-
-
-def _alike(site: Site, level: Stretch, row: int, values: Vector) -> bool:
-    """Whether the jumps between seven pairs of adjacent nodes are of similar size (`ALIKE`).
-
-    At least four of the seven must be jumps at all.
-    """
-    steepest = np.argsort(-np.abs(np.diff(level.left[:, row])))
-    brackets = [*steepest[:STEEPEST].tolist(), *site.rng.choice(steepest[STEEPEST:], OTHERS, replace=False).tolist()]
-    jumps = np.array([level.jump(row, bracket) for bracket in brackets])
-    beside = np.maximum(np.abs(values[brackets]), np.abs(values[np.array(brackets) + 1]))
-    with np.errstate(all="ignore"):
-        kinds = [sizes[np.isfinite(sizes) & (sizes > 0)] for sizes in (jumps, jumps / beside)]
-    return all(sizes.size > STEEPEST for sizes in kinds) and any(
-        float(sizes.max()) <= ALIKE * float(median(sizes)) for sizes in kinds
-    )

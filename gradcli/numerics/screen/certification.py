@@ -12,10 +12,9 @@ from gradcli.numerics.claims.compare import Impression, Judgement, Reading
 from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.maps.floats import EPS, Mask
-from gradcli.numerics.maps.sizes import COMPUTED, FINE, ROUGHLY
-from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
+from gradcli.numerics.maps.sizes import FINE, ROUGHLY
+from gradcli.numerics.outcome import AUTODIFF, Pair
 from gradcli.numerics.reference.discrepancy import Discrepancy, supports
-from gradcli.numerics.regularity.step_functions import is_staircase, witness_is_zero
 from gradcli.numerics.screen.pair_result import (
     ROUNDINGS,
     SHORTEST_START,
@@ -64,32 +63,11 @@ def certify(site: Site, agreed: dict[Pair, Discrepancy], significance: float) ->
         found |= {
             pair: _agreed(site, agreed[pair], quick_reading.reading) for pair in open_ if meets(quick_reading, pair)
         }
-        if len(inputs) == 1 and enough is None and start == STARTS[0]:
-            found |= _step_functions(
-                site, quick_reading.reading, {pair: agreed[pair] for pair in open_ if pair not in found}
-            )
         enough = None
-    found |= _negligible_together(
-        site, {pair: discrepancy for pair, discrepancy in agreed.items() if pair not in found}
-    )
     for input_ in inputs:
         rest = {pair: discrepancy for pair, discrepancy in agreed.items() if pair[0] == input_ and pair not in found}
         found |= _through_one(site, input_, rest, significance, alone=len(inputs) == 1) if rest else {}
     return found
-
-
-def _step_functions(site: Site, reading: Reading, agreed: dict[Pair, Discrepancy]) -> dict[Pair, PairResult]:
-    """The pairs that are zero in claim and reference, and where forward is a step function."""
-    stepped = (pair for pair, discrepancy in agreed.items() if discrepancy.still and is_staircase(site, pair))
-    return {
-        pair: replace(
-            _agreed(site, agreed[pair], reading),
-            judgement=replace(_judgement(agreed[pair]), error=0.0, tolerance=0.0, resolution=None),
-            resolution=None,
-            reference=AUTODIFF if witness_is_zero(site, pair) else DIFFERENCES,
-        )
-        for pair in stepped
-    }
 
 
 def _through_one(
@@ -111,37 +89,10 @@ def _through_one(
         if quick_reading is None:
             break
         found |= _alone(site, quick_reading, {pair: agreed[pair] for pair in open_})
-        if start == STARTS[0]:
-            found |= _step_functions(
-                site, quick_reading.reading, {pair: agreed[pair] for pair in open_ if pair not in found}
-            )
         open_ = [pair for pair in agreed if pair not in found]
     if open_:
         reading = site.probe(site.map.domain.slices[input_], cheap=False)
         found |= {pair: _weigh(site, pair, agreed[pair], reading, significance) for pair in open_}
-    return found
-
-
-def _negligible_together(site: Site, agreed: dict[Pair, Discrepancy]) -> dict[Pair, PairResult]:
-    """The pairs whose claims are negligible compared with their output (`COMPUTED`).
-
-    All inputs with such a claim are moved together; the output must not change measurably.
-    """
-    found: dict[Pair, PairResult] = {}
-    for output in sorted({output for _, output in agreed}):
-        size = float(np.abs(site.row_values()[site.rows(output)]).max(initial=0.0))
-        ours = {
-            p: discrepancy
-            for p, discrepancy in agreed.items()
-            if p[1] == output and discrepancy.scale <= COMPUTED * size
-        }
-        quick_reading = (
-            quick_reading_through(site, [input_ for input_, _ in ours], STARTS[1]) if len(ours) > 1 else None
-        )
-        if quick_reading is not None and nothing_seen(
-            quick_reading, site.rows(output) & ~quick_reading.reading.claimless
-        ):
-            found |= {pair: _negligible(site, discrepancy, quick_reading.reading) for pair, discrepancy in ours.items()}
     return found
 
 

@@ -14,7 +14,7 @@ from gradcli.numerics.differences.stencil import NOISE_FACTOR
 from gradcli.numerics.localise.entries import LARGEST_COUNT, proven
 from gradcli.numerics.maps.sizes import COMPUTED
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Doubt, Outcome, Pair
-from gradcli.numerics.reference.arbitration import Dispute, Ruling, ruled_over_wide_steps, settle
+from gradcli.numerics.reference.arbitration import Dispute, Ruling, settle
 from gradcli.numerics.reference.discrepancy import Discrepancy, compare, compare_all, excess, wrong_focus
 from gradcli.numerics.reference.symmetric import OTHER_SHARES, on_symmetric_changes, share_alike
 from gradcli.numerics.regularity.gradient_noise import jitter, jitter_of
@@ -202,6 +202,4 @@ def _confirmed(
         decision = replace(confirm(site, *pair, first, significance), judgement=judgement)
     if decision is not None and (decision.outcome is not Outcome.UNDECIDED or decision.doubt is not Doubt.NOISE):
         return None if decision.outcome is Outcome.AGREES else decision
-    if ruled_over_wide_steps(site, *pair) is Ruling.CLAIM_WRONG:
-        return Decision(outcome=Outcome.DIFFERS, judgement=judgement, note=LARGE)
     return decision

@@ -71,3 +71,27 @@ def test_the_right_gradient_passes_at_a_resolution_that_is_told(digits: Any) -> 
     assert result.verdict is Verdict.PASSED
     assert result.resolution is not None
     assert 1e-8 < result.resolution < 0.1
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(3, Verdict.PASSED), (2, Verdict.FAILED)])
+@pytest.mark.usefixtures("unexplained")
+def test_a_product_in_single_precision_that_is_linear_in_one_factor(power: int, verdict: Verdict) -> None:
+    """Its second derivative by the factor is zero, which noisy values would not show; that they stay the same does."""
+    torch = pytest.importorskip("torch")
+
+    class Scaled(torch.autograd.Function):  # type: ignore[misc, name-defined]
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any) -> Any:
+            ctx.save_for_backward(x, w)
+            single = x.float()
+            return (single * torch.rsqrt(1 + single * single) * w.float()).to(x.dtype)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, w = ctx.saved_tensors
+            single, root = x.float(), torch.rsqrt(1 + x.float() ** 2)
+            by_x, by_w = g.float() * w.float() * root**power, g.float() * single * root
+            return by_x.to(x.dtype), by_w.sum(0).to(w.dtype)
+
+    (case,) = gradcli.check(Scaled, shrink=False).cases
+    assert case.verdict is verdict, case
