@@ -10,10 +10,12 @@ import io
 import operator
 import re
 import tokenize
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 
+from gradcli.inputs.hints.prose.size_names import USUAL, is_usual, sizes_in_source
 from gradcli.sources import tree_of
 
 Axis = int | str
@@ -35,12 +37,6 @@ _ALSO = re.compile(r"[\s,]*(?:(?:of|with|has|in)\s+)?(?:the\s+)?(?:shape|size)\s
 """What stands between the components of an argument and its shape."""
 _COMPONENT = re.compile(r"[a-z]?[xyzuvw]|[qxyz]\d|d[rtwhxyz]|[rgb]|lo|hi|re|im|mu|sd")
 """A name of a component: those of a point, a box, a quaternion or a color, or the intrinsics of a camera."""
-_USUAL = frozenset({
-    "batch", "batch_size", "bsz", "channels", "channel", "height", "width", "depth", "length", "seq", "seq_len", "time",
-    "heads", "num_heads", "n_heads", "dim", "hidden", "features", "in_features", "out_features", "classes",
-    "num_classes", "points", "tokens", "steps", "rows", "cols", "nodes", "edges",
-})  # fmt: skip
-"""Names of sizes that are words: other words in brackets are rather prose, as in `(mean, variance)`."""
 _ARTICLES = frozenset({"a", "A", "I", "i"})
 _AFTER_A_NAME = re.compile(r"\s*[`'\"]*\s*(?:[:,(\[]|(?:and|of|is|must|should|an?|the)\b)")
 _BEGINS_SENTENCE = re.compile(r"(?:^|[.;:!?(\n])[-*\s]*[`'\"]*$")
@@ -52,6 +48,9 @@ _OWN = re.compile(r"(?:^|[,.;:(\n]|\b(?:and|with|where|for))[-*\s]*[`'\"]*\w+[`'
 """What a description of one argument looks like up to its shape, unlike `the residual r = x - y (N,)`."""
 _OPERAND = re.compile(r"(?:\S[ \t]*[-+*/^@=]|[\d)\]])\s*$")
 """What stands before an operand of a formula: the e in `(J J^T)^-1 e, J: (m, n)` has another shape than J."""
+_COLON = re.compile(r"[:=]\s*$")
+_TYPES = frozenset({"optional", "required", "default", "float", "int", "bool", "str", "none", "real", "complex"})
+"""What stands in brackets behind the names of several arguments and is no size: `eps: (float, optional)`."""
 _RANGE = re.compile(r"(?:\bin|\bwithin|\bbetween|∈)\s*$")
 _HEAD = re.compile(r"^[-*\s]*(?::param\s+)?[`'\"*]*(?P<name>\w+)[`'\"*]*\s*(?:\([^)]*\)\s*)?:", re.MULTILINE)
 """What begins the description of an argument in a list of arguments."""
@@ -66,7 +65,7 @@ _COMPONENTS = re.compile(r"[(\[][^()\[\]]*[)\]]\s*$")
 """The names of entries before a shape, as in `spring = (stiffness, damping) (2,)`."""
 _MERGED = rf"\({_LETTERS}(?:[ \t]{_LETTERS})+\)"
 """Axes that are one, as in `x: b n (h d)`."""
-_SIZE = rf"(?:{_MERGED}|{_LETTERS}|(?:{'|'.join(sorted(_USUAL))})(?!\w))"
+_SIZE = rf"(?:{_MERGED}|{_LETTERS}|(?:{'|'.join(sorted(USUAL))})(?!\w))"
 _SEPARATORS = (r"[ \t]?,[ \t]?", r"[ \t]x[ \t]", r"[ \t]?×[ \t]?", r"[ \t]")
 _SIZES = rf"(?:{'|'.join(f'{_SIZE}(?:{each}{_SIZE})+' for each in _SEPARATORS)}|{_SIZE})"
 _AFTER_SIZES = rf"(?=\s*(?:$|[;|,]|\.(?:\s|$)|\((?!{_LETTERS}[ \t)])|(?:tensor|array|matrix)\b)|\s{{2,}})"
@@ -101,10 +100,12 @@ def documented_shapes(
     for name, annotation in (annotations or {}).items():
         if (match := _ANNOTATION.search(annotation)) is not None:
             found[name] = tuple(_annotated(axis) for axis in match["axes"].split())
-    for text in texts_of(source, documentation):
+    texts = texts_of(source, documentation)
+    sizes = {*sizes_in_source(source), *_recurring(texts, names)}
+    for text in texts:
         in_text: dict[str, tuple[Axis, ...]] = {}
         in_a_list: set[str] = set()
-        for name, shape, kind in _described(names, text):
+        for name, shape, kind in _described(names, text, sizes):
             if name not in in_text or kind is _Kind.AGAIN or (kind is _Kind.OWN and name in in_a_list):
                 in_text[name] = shape
                 in_a_list = in_a_list | {name} if kind is _Kind.LIST else in_a_list - {name}
@@ -183,8 +184,21 @@ class _Kind(Enum):
     AGAIN = "(fx, fy), shape (2,) or (fx, fy) (2,)"
 
 
-def _described(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[Axis, ...], _Kind]]:
-    """The arguments with their shapes, and how the text gives them."""
+def _recurring(texts: Sequence[str], names: Sequence[str]) -> Iterator[str]:
+    """The words in the brackets of two arguments, as seqlen in `x: (seqlen, headdim), angles: (seqlen, half)`.
+
+    The entries of two tensors have the same names only where all have: `p: (loc, scale), q: (loc, scale)`.
+    """
+    found = [group for text in texts for group in _GROUP.finditer(text) if _COLON.search(text[: group.start()])]
+    groups = {_axes(group["axes"]) for group in found}
+    words = Counter(word for group in groups for word in {word for axis in group for word in names_in(str(axis))})
+    yield from (word for word, count in words.items() if count > 1 and word not in _TYPES.union(names))
+
+
+def _described(
+    names: Sequence[str], text: str, sizes: Collection[str]
+) -> Iterator[tuple[str, tuple[Axis, ...], _Kind]]:
+    """The arguments with their shapes, and how the text gives them; `sizes` are words known to be names of sizes."""
     text = _CROSSES.sub(lambda match: match[0].replace("x", " x "), text)
     end, owners, shape = 0, list[str](), None
     for group in _GROUP.finditer(text):
@@ -192,7 +206,7 @@ def _described(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[Axi
         if shape is not None and not between.strip() and group["axes"] == str(len(shape)):
             yield from ((name, (len(shape),), _Kind.AGAIN) for name in owners)
             continue
-        shape = _shape(group, between, names)
+        shape = _shape(group, between, names, sizes)
         if shape is None:
             continue
         end = group.end()
@@ -236,7 +250,7 @@ def _unbracketed(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[A
 def _is_a_shape(shape: tuple[Axis, ...], names: Sequence[str]) -> bool:
     """Whether axes without brackets are a shape for sure: not arguments, nor components, nor two words of prose."""
     words = [axis for axis in shape if isinstance(axis, str)]
-    is_prose = len(shape) == 2 and all(word in _USUAL for word in words)
+    is_prose = len(shape) == 2 and all(word in USUAL for word in words)
     are_names = all(word in names and word.islower() for word in words)
     return len(shape) > 1 and bool(words) and not (is_prose or are_names or _are_components(shape))
 
@@ -258,7 +272,9 @@ def without_shape(description: str, names: Sequence[str]) -> str:
     return re.sub(r"^\s*,", "", description[group.end() :])
 
 
-def _shape(group: re.Match[str], before: str, names: Sequence[str]) -> tuple[Axis, ...] | None:
+def _shape(
+    group: re.Match[str], before: str, names: Sequence[str], sizes: Collection[str] = ()
+) -> tuple[Axis, ...] | None:
     """The shape in brackets; None where they rather hold prose or the arguments of a call."""
     word = re.search(r"\w+$", before)
     if (word is not None and _TENSOR.search(word[0]) is None) or _RANGE.search(before) is not None:
@@ -274,10 +290,11 @@ def _shape(group: re.Match[str], before: str, names: Sequence[str]) -> tuple[Axi
     if len(shape) > 1 and not _is_announced(before) and _are_components(shape):
         return None
     parts = [part for each in words for part in names_in(each) or [each]]
-    likely = any(len(each) <= 2 or not each.islower() or each in _USUAL for each in parts)
+    likely = any(len(each) <= 2 or not each.islower() or is_usual(each) or each in sizes for each in parts)
     sure = likely or word is not None or _SHAPE_WORD.search(before[-_FARTHEST:]) is not None
     if len(shape) == 1 and not group["comma"] and group["open"] == "(":
-        sure = bool(words) and words[0].isupper() and (len(words[0]) <= 2 or sure)
+        is_known = _COLON.search(before) is not None and any(each in sizes for each in parts)
+        sure = bool(words) and (is_known or (words[0].isupper() and (len(words[0]) <= 2 or sure)))
     if len(shape) == 1 and not words and group["comma"]:
         named = re.search(r"(\w+)[`'\"*]*\s*([:=]?)\s*$", _COMPONENTS.sub("", before))
         sure = sure or (word is None and named is not None and (bool(named[2]) or named[1] in names))

@@ -8,6 +8,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from gradcli.inputs.hints.documented_shapes import Axis, names_in, size_of
+from gradcli.inputs.hints.prose.size_names import is_length, lengths_in
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.sources import nodes_of, tree_of
 
@@ -88,7 +89,7 @@ def _aligned(axes: Sequence[Axis], shape: Shape) -> list[tuple[Axis, int]]:
 
 def _in_source(tree: ast.Module, arguments: frozenset[str]) -> Iterator[int]:
     """The numbers of variables that a tensor is unpacked into, and those that a size is demanded to be."""
-    lengths = set(_lengths(tree))
+    lengths = set(lengths_in(tree))
     for node in nodes_of(tree):
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=parts) | ast.List(elts=parts)], value=value):
@@ -109,7 +110,7 @@ def _compared(test: ast.expr, operator: type[ast.cmpop], lengths: set[str]) -> I
     one, other = test.left, test.comparators[0]
     for left, right in ((one, other), (other, one)):
         numbers = right.elts if isinstance(right, ast.Tuple) else [right]
-        if _is_length(left, lengths):
+        if is_length(left, lengths):
             yield from (n.value for n in numbers if isinstance(n, ast.Constant) and type(n.value) is int)
 
 
@@ -123,27 +124,3 @@ def _is_row(value: ast.expr, arguments: frozenset[str]) -> bool:
         case ast.Name(id=name):
             return name in arguments
     return False
-
-
-def _is_length(node: ast.expr, lengths: set[str]) -> bool:
-    """Whether an expression is the size of an axis, or a shape; the number of axes, `len(x.shape)`, is none."""
-    match node:
-        case ast.Name(id=name):
-            return name in lengths
-        case ast.Subscript(value=value):
-            return _is_length(value, set())
-        case ast.Attribute(attr="shape") | ast.Call(func=ast.Attribute(attr="size")):
-            return True
-        case ast.Call(func=ast.Name(id="len"), args=[ast.Name()]):
-            return True
-    return False
-
-
-def _lengths(tree: ast.Module) -> Iterator[str]:
-    """The names of variables that are sizes: `n, c = x.shape`, `c = x.size(-1)`."""
-    for node in nodes_of(tree):
-        match node:
-            case ast.Assign(targets=[ast.Tuple(elts=parts)], value=value) if _is_length(value, set()):
-                yield from (part.id for part in parts if isinstance(part, ast.Name))
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_length(value, set()):
-                yield name
