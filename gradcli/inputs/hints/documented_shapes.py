@@ -71,8 +71,8 @@ _SIZES = rf"(?:{'|'.join(f'{_SIZE}(?:{each}{_SIZE})+' for each in _SEPARATORS)}|
 _AFTER_SIZES = rf"(?=\s*(?:$|[;|,]|\.(?:\s|$)|\((?!{_LETTERS}[ \t)])|(?:tensor|array|matrix)\b)|\s{{2,}})"
 _BEFORE_A_NAME = r"(?:^|\s{2,}|[;|,.:(-]\s*|\band\s+)"
 _CROSSES = re.compile(r"(?<!\w)(?=\w*[A-Z])(?:[A-Z]|\d+)(?:x(?:[A-Z]|\d+))+(?!\w)")
-_APART = re.compile(r"\s{2,}|\s*[;|]\s*")
-"""What stands between the shapes of a line without brackets, `u T,B,3*D   x T,B,D   bias 3*D`."""
+_APART = r"(?:\s{2,}|\s*[,;|]\s*|\s*(?=\(|\.?$))"
+"""What stands behind each shape of a line without brackets, `u T,B,3*D   x T,B,D` and `x B T D, head V D`."""
 _LARGEST = 64
 _FARTHEST = 100
 """A shape belongs to a name at most so many characters before it."""
@@ -232,19 +232,25 @@ def _unbracketed(names: Sequence[str], text: str) -> Iterator[tuple[str, tuple[A
         return
     name = rf"[`'\"*]*(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?!\w)[`'\"*]*"
     several = rf"(?P<names>{name}(?:(?:\s*[,&/]\s*|\s+and\s+|[ \t](?![A-Z])){name})*)"
-    own = re.compile(rf"{several}(?:\s*:\s*|\s)(?P<axes>{_AXIS}(?:\s?,\s?{_AXIS})*|{_SIZES})")
+    own = re.compile(rf"{several}(?:\s*:\s*|\s)(?P<axes>{_AXIS}(?:\s?,\s?{_AXIS})*|{_SIZES}){_APART}")
     inside = re.compile(rf"{_BEFORE_A_NAME}{several}\s*:\s*(?P<axes>{_SIZES}){_AFTER_SIZES}")
     known: set[Axis] = set()
     for whole in text.splitlines():
         line = re.split(r"->|→|\breturns?\b", whole.strip(" \t#-*"), maxsplit=1, flags=re.IGNORECASE)[0].rstrip()
-        entries = [own.fullmatch(each) for each in _APART.split(line)]
-        found = [each for each in entries if each is not None]
-        if len(found) < len(entries) or len(found) == 1:
-            found = list(inside.finditer(line))
+        row = list(_from_the_begin(own, line))
+        found = max(list(inside.finditer(line)), row if len(row) > 1 else [], key=len)
         given = [(re.findall(r"\w+", each["names"]), _axes(each["axes"])) for each in found]
         if any(_is_a_shape(shape, names) or (len(shape) == 1 and shape[0] in known) for _, shape in given):
             known.update(axis for _, shape in given for axis in shape)
             yield from ((name, shape) for owners, shape in given for name in owners if name in names)
+
+
+def _from_the_begin(pattern: re.Pattern[str], line: str) -> Iterator[re.Match[str]]:
+    """The matches at the begin of a line, one right behind the other."""
+    match = pattern.match(line)
+    while match is not None:
+        yield match
+        match = pattern.match(line, match.end())
 
 
 def _is_a_shape(shape: tuple[Axis, ...], names: Sequence[str]) -> bool:

@@ -36,6 +36,10 @@ from gradcli.verdict import Verdict
         ("Sums of x and w: (N, D). w: (D,)", {"x": ("N", "D"), "w": ("D",)}),
         ("x, w: (N, D); the residual r = x - w (N,)", {"x": ("N", "D"), "w": ("N", "D")}),
         ("x and w (N, D), scaled by w: (N, 1)", {"x": ("N", "D"), "w": ("N", "D")}),
+        ("x B T, w V B, q: B T D", {"x": ("B", "T"), "w": ("V", "B"), "q": ("B", "T", "D")}),
+        ("x, q B T, w T (long)", {"x": ("B", "T"), "q": ("B", "T"), "w": ("T",)}),
+        ("x B, T, w V, B, q of any shape", {"x": ("B", "T"), "w": ("V", "B")}),
+        ("x a, w k q, scales x by w, q a k", {}),
         ("- q, k: (B, T)\n- k: (B, S)", {"q": ("B", "T"), "k": ("B", "S")}),
     ],
 )

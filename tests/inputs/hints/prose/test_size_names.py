@@ -28,11 +28,6 @@ def test_words_that_are_sizes(text, source, shapes):
 
 
 class Faded(Function):
-    """
-    signal: (frames, voices, bands)
-    gain: (frames, bands), for all voices
-    """
-
     factor = 1.0
 
     @classmethod
@@ -47,18 +42,17 @@ class Faded(Function):
         return g * scale, cls.factor * (g * signal * scale).sum(1)
 
 
-class FadedOff(Faded):
-    """
-    signal: (frames, voices, bands)
-    gain: (frames, bands)
-    """
-
-    factor = 1.001
-
-
-def test_inputs_have_shapes_of_words():
-    case = gradcli.check(Faded, shrink=False, order=1).cases[0]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "signal: (frames, voices, bands)\ngain: (frames, bands), for all voices",
+        "signal F V B, gain F B (for all voices)",
+    ],
+)
+def test_inputs_have_the_shapes(text):
+    right, wrong = (type("Faded", (Faded,), {"factor": factor, "__doc__": text}) for factor in (1.0, 1.001))
+    case = gradcli.check(right, shrink=False, order=1).cases[0]
     assert case.verdict is Verdict.PASSED
     assert [spec.shape for spec in case.inputs] == [(3, 4, 5), (3, 5)]
-    failed = gradcli.check(FadedOff, shrink=False, order=1).cases[0]
+    failed = gradcli.check(wrong, shrink=False, order=1).cases[0]
     assert {finding.input for finding in failed.findings} == {"gain"}
