@@ -18,9 +18,10 @@ _MORE_LABELS = 1
 def polished(trials: Trials, guess: Guess, axes: Mapping[str, tuple[Axis, ...]]) -> Guess:
     """The same inputs with the largest index bound, and the smallest distinct sizes, that forward accepts.
 
-    Sizes that documentation computes from others, as in `(T, U + 1)`, stay; `axes` are the documented ones.
+    Sizes that are numbers in documentation, or that it computes from others, as in `(T, U + 1)`, stay; `axes` are the
+    documented ones.
     """
-    return _widest_indices(trials, _smaller_sizes(trials, guess, _composed_sizes(trials, guess, axes)))
+    return _widest_indices(trials, _smaller_sizes(trials, guess, _documented_sizes(trials, guess, axes)))
 
 
 def with_labels_for_each_row(trials: Trials, guess: Guess) -> Guess:
@@ -186,14 +187,15 @@ def _widest_indices(trials: Trials, guess: Guess) -> Guess:
     return guess
 
 
-def _composed_sizes(trials: Trials, guess: Guess, axes: Mapping[str, tuple[Axis, ...]]) -> set[int]:
+def _documented_sizes(trials: Trials, guess: Guess, axes: Mapping[str, tuple[Axis, ...]]) -> set[int]:
     named = {slot: axes.get(trials.slots[slot].name, ()) for slot in guess.shapes}
     composed = {
         axis for names in named.values() for axis in names if isinstance(axis, str) and names_in(axis) != [axis]
     }
     parts = composed | {name for axis in composed for name in names_in(axis)}
     pairs = [(names, guess.shapes[slot]) for slot, names in named.items() if len(names) == len(guess.shapes[slot])]
-    return {size for names, shape in pairs for name, size in zip(names, shape, strict=True) if name in parts}
+    sizes = [(name, size) for names, shape in pairs for name, size in zip(names, shape, strict=True)]
+    return {size for name, size in sizes if name in parts or name == size}
 
 
 def _smaller_sizes(trials: Trials, guess: Guess, kept: Collection[int]) -> Guess:

@@ -162,3 +162,25 @@ def test_an_argument_that_seldom_matters_keeps_its_shape(ns: Any, seed: int, *, 
     (case,) = gradcli.check(Entry, order=1, shrink=False, only=("gradient",), seed=seed).cases
     assert [spec.shape for spec in case.inputs] == [(4, 3), (4, 3), (3,), (3,)]
     assert {finding.input for finding in case.findings} == ({"start"} if is_wrong else set())
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.PASSED), (1.01, Verdict.FAILED)])
+def test_large_documented_numbers_hold(ns: Any, factor: float, verdict: Verdict) -> None:
+    class Bands(ns.autograd.Function):
+        """levels: (N, 8); gains: (8,)"""
+
+        @staticmethod
+        def forward(ctx: Any, levels: Any, gains: Any) -> Any:
+            ctx.save_for_backward(levels, gains)
+            return levels * gains.exp()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            levels, gains = ctx.saved_tensors
+            of_gains = (g * levels).sum(0) * gains.exp()
+            of_gains[6:] *= factor  # of the two highest bands
+            return g * gains.exp(), of_gains
+
+    case = checked(Bands)
+    assert case.verdict is verdict, (case.findings, case.error)
+    assert shapes_of(case) == [(3, 8), (8,)]
