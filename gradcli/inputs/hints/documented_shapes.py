@@ -73,6 +73,7 @@ _BEFORE_A_NAME = r"(?:^|\s{2,}|[;|,.:(-]\s*|\band\s+)"
 _CROSSES = re.compile(r"(?<!\w)(?=\w*[A-Z])(?:[A-Z]|\d+)(?:x(?:[A-Z]|\d+))+(?!\w)")
 _APART = r"(?:\s{2,}|\s*[,;|]\s*|\s*(?=\(|\.?$))"
 """What stands behind each shape of a line without brackets, `u T,B,3*D   x T,B,D` and `x B T D, head V D`."""
+_BETWEEN_SHAPES = re.compile(r"\s*(?:[,;.&+@×x]|and)?\s*")
 _LARGEST = 64
 _FARTHEST = 100
 """A shape belongs to a name at most so many characters before it."""
@@ -111,6 +112,19 @@ def documented_shapes(
                 in_a_list = in_a_list | {name} if kind is _Kind.LIST else in_a_list - {name}
         found = {**in_text, **found}
     return found
+
+
+def shapes_in_a_row(text: str, names: Sequence[str]) -> tuple[str, list[tuple[Axis, ...]]]:
+    """The shapes at the end of a text, one right behind the other, and what stands before them."""
+    found: list[tuple[Axis, ...]] = []
+    end, is_sure = len(text), False
+    for group in reversed(list(_GROUP.finditer(text))):
+        shape = _shape(group, "of shape ", names)
+        if shape is None or _BETWEEN_SHAPES.fullmatch(text, group.end(), end) is None:
+            break
+        found.insert(0, shape)
+        end, is_sure = group.start(), is_sure or _shape(group, "", names) is not None
+    return (text[:end], found) if is_sure else (text, [])
 
 
 def size_of(axis: str, sizes: Mapping[str, int]) -> int | None:

@@ -47,6 +47,7 @@ class Faded(Function):
     [
         "signal: (frames, voices, bands)\ngain: (frames, bands), for all voices",
         "signal F V B, gain F B (for all voices)",
+        "(F, V, B), (F, B) -> (F, V, B)",
     ],
 )
 def test_inputs_have_the_shapes(text):
