@@ -32,7 +32,7 @@ def documented_order(shapes: Mapping[str, tuple[Axis, ...]], source: str, docume
     for text in texts_of(source, documentation):
         for match in _COMPARED.finditer(text):
             one, sign, other = match.groups()
-            if one != other and {one, other} <= names and _CASE.search(_before(text, match.start())) is None:
+            if one != other and {one, other} <= names and not is_of_a_case(text, match.start()):
                 found.append((one, other) if sign in (">", ">=", "≥") else (other, one))
         word = _TALL.search(text) or _MORE.search(text)
         if word is not None and len(matrices) == 1:
@@ -42,6 +42,6 @@ def documented_order(shapes: Mapping[str, tuple[Axis, ...]], source: str, docume
     return tuple(pair for pair in dict.fromkeys(found) if pair[::-1] not in found)
 
 
-def _before(text: str, end: int) -> str:
-    """What stands in the same sentence before a place."""
-    return re.split(r"\.\s|;|\n\s*\n", text[:end])[-1]
+def is_of_a_case(text: str, place: int) -> bool:
+    """Whether a word such as if stands before a place in its sentence, so that what is said there holds in one case."""
+    return _CASE.search(re.split(r"\.\s|;|\n\s*\n", text[:place])[-1]) is not None

@@ -15,6 +15,7 @@ from gradcli.inputs.hints.einsums import einsum_letters
 from gradcli.inputs.hints.entries_read import entries_read, with_counts, without_components
 from gradcli.inputs.hints.one_hot_labels import one_hot_labels
 from gradcli.inputs.hints.prose.differentiated import undifferentiated
+from gradcli.inputs.hints.prose.equations import with_equations
 from gradcli.inputs.hints.prose.unnamed_shapes import unnamed_shapes
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.suggested_constants import numbers_among
@@ -68,6 +69,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     shapes = documented_shapes(called, own, info.documentation, annotations)
     needed = [p.name for p in info.parameters if not (p.has_default or excludes_tensors(p.annotation or ""))]
     shapes = {**shapes, **unnamed_shapes(needed, own, info.documentation)}
+    shapes = with_equations(shapes, called, own, info.documentation)
     only = needed[0] if len(needed) == 1 else None
     values = documented_values(called, own, info.documentation, only=only, shapes=shapes).of_each(written)
     tree = tree_of(own)

@@ -1,5 +1,6 @@
 """Which axes are equal, and which ones documentation or an einsum gives one name."""
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import final
 
@@ -159,6 +160,6 @@ def _in_order(state: State, larger: int, smaller: int, sizes_of: Callable[[State
 
 def _is_exact(axis: str, sizes: Mapping[str, int]) -> bool:
     """Whether an axis that is a quotient, such as `D // 2`, has no remainder; others such as `L // 2 + 1` may."""
-    name, _, number = axis.partition("//")
-    size, divisor = sizes.get(name.strip()), size_of(number.strip(), sizes) if number else None
+    match = re.fullmatch(r"(\w+|\([^()]*\))\s*//\s*(\w+|\([^()]*\))", axis)
+    size, divisor = (size_of(match[1], sizes), size_of(match[2], sizes)) if match is not None else (None, None)
     return size is None or divisor is None or size % divisor == 0
