@@ -61,7 +61,7 @@ _DOMAINS: Mapping[str, re.Pattern[str]] = {
         ),
         (
             "indices",
-            r"\bindices\b|\bint(?:32|64)?\b"
+            r"(?<!\band )(?<!\band the )(?<!\band their )\bindices\b|\bint(?:32|64)?\b"
             r"|\bintegers?\b(?!\s+(?:(?:multiple|part)s?|power|shift|order|(?:lattice|grid)(?!\s+\w*s\b)(?:\s+\w+)?)\b)"
             r"|\blongtensor\b|\bclass labels\b|\bpointers (?:to|into|of)\b|\b(?:row|column|segment) pointers\b",
         ),

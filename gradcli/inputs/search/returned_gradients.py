@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from gradcli.inputs.domains import LABELS
+from gradcli.inputs.domains import INTEGRAL, LABELS
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.candidates import TRACKED, Choice
 from gradcli.inputs.search.domains import with_ordered_limits
@@ -25,7 +25,8 @@ def with_returned_gradients(
     where some entries reach it.
 
     What is called `lengths` or `mask` is taken for whole numbers or flags. It is neither if forward takes real numbers
-    and backward has a gradient for them: the lengths of bones, or a soft mask.
+    and backward has a gradient for them: the lengths of bones, or a soft mask. So it is where documentation seems to
+    call an argument indices, and means what forward returns.
 
     What documentation calls labels of 0 and 1 and the like, or complex and fixed, gets no gradient where backward
     returns none, or zeros, as rules of JAX do.
@@ -46,8 +47,9 @@ def with_returned_gradients(
                 real = _as(guess, slot, "float")
                 ordered = with_ordered_limits(trials, hints, real)
                 guess = ordered if ordered != real or trials.judge(real) is None else guess
-        elif choice.kind in ("index", "mask"):
-            real = _as(guess, slot, "float")
+        elif choice.kind in ("index", "mask") or _is_whole(guess, slot):
+            domains = {each: domain for each, domain in guess.domains.items() if each != slot}
+            real = replace(_as(guess, slot, "float"), domains=domains)
             if trials.judge(real) is None and _depends(real, slot, attempted(real)):
                 guess = real
         elif (kind := _as_data(choice, trials.slots[slot].name, hints)) is not None:
@@ -65,6 +67,11 @@ def _as_data(choice: Choice, name: str, hints: SourceHints) -> str | None:
         return "label" if hints.values.domains.get(name) in LABELS else None
     is_fixed = choice.kind == "complex" and name in hints.values.constants | hints.values.fixed
     return "complex-label" if is_fixed else None
+
+
+def _is_whole(guess: Guess, slot: int) -> bool:
+    """Whether a tensor that the search takes for real numbers is drawn as whole ones."""
+    return guess.skeleton[slot].kind == "float" and guess.domains.get(slot, ("normal", ()))[0] in INTEGRAL
 
 
 def _as(guess: Guess, slot: int, kind: str) -> Guess:

@@ -108,6 +108,8 @@ _AFTER_A_NAME = r"(?=\s*(?:$|[.,;:)\n]|\(|(?:and|by|with|via|using|to|in|into|on
 _BEFORE_AN_ADJECTIVE = r"(?:^|[.,;:(\n]|\b(?:with|of|and)\b)\s*(?:an?\s+)?"
 
 
+_IS_OF_RESULT = re.compile(r"(?:->|→)[^.;\n]*[\w)\]][`'\"* \t]+$")
+"""What stands before a name that tells what the outputs are, as in `a (N, 3) -> nearest in b (M, 3): distances`."""
 _IS_SCALAR = r"(?:\s*(?:[<>]=?|[≤≥])\s*[-+.\de]+)?\s*\((?:(?:an?|real|positive)\s+)*scalars?\)(?!\s+\w)"
 """What says in brackets behind a name, or its limit, that it is a single number: `rate > 0 (scalar)`."""
 
@@ -131,7 +133,8 @@ def descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[s
     heads = [
         each
         for each in head.finditer(text)
-        if each["dash"] is None or not text[: each.start("names")].rpartition("\n")[2].strip(" \t-*")
+        if (each["dash"] is None or not text[: each.start("names")].rpartition("\n")[2].strip(" \t-*"))
+        and _IS_OF_RESULT.search(text, 0, each.start("names")) is None
     ]
     heads = [
         each

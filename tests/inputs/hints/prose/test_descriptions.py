@@ -99,3 +99,68 @@ def test_lattice_vectors_are_whole_numbers(ns: Any, factor: float) -> None:
     assert case.inputs[1].domain == "indices"
     assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
     assert {finding.input for finding in case.findings} == (set() if factor == 1 else {"x"})
+
+
+@pytest.mark.parametrize(
+    ("text", "domains"),
+    [
+        ("x (N, D) -> softmax over c (N, D): probabilities", {}),
+        ("x (N, D) -> (N,), c: probabilities", {"c": "simplex"}),
+        ("x (N, D) -> (N,)\n    c: probabilities", {"c": "simplex"}),
+        ("x (N, D); distances to c: probabilities", {"c": "simplex"}),
+    ],
+)
+def test_a_result_behind_an_arrow_is_not_an_argument(text: str, domains: dict[str, str]) -> None:
+    shapes = documented_shapes(("x", "c"), "", text)
+    assert documented_values(("x", "c"), "", text, shapes=shapes).domains == domains
+
+
+def sharpest(ns: Any, documentation: str, factor: float) -> type:
+    class Sharpest(ns.autograd.Function):
+        __doc__ = documentation
+
+        @staticmethod
+        def forward(ctx: Any, q: Any, keys: Any) -> Any:
+            scores = q @ keys.T
+            best = scores.argmax(1)
+            ctx.save_for_backward(q, keys, best)
+            return scores.amax(1)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            q, keys, best = ctx.saved_tensors
+            chosen = ns.zeros((len(q), len(keys)), dtype=q.dtype)
+            chosen[ns.arange(len(q)), best] = g
+            return chosen @ keys, factor * chosen.T @ q
+
+    return Sharpest
+
+
+@pytest.mark.parametrize("factor", [1, 1.01])
+@pytest.mark.parametrize("results", ["scores and indices", "scores, and their indices"])
+def test_results_behind_a_colon(ns: Any, results: str, factor: float) -> None:
+    target = sharpest(ns, f"The best of q (N, D) among keys (M, D): {results}", factor)
+    (case,) = gradcli.check(target, order=1, shrink=False, only=("gradient",)).cases
+    assert {spec.name: spec.domain for spec in case.inputs} == {"q": "normal", "keys": "normal"}
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+    assert {finding.input for finding in case.findings} == (set() if factor == 1 else {"keys"})
+
+
+@pytest.mark.parametrize("factor", [1, 1.01])
+def test_what_has_a_gradient_is_no_index(ns: Any, factor: float) -> None:
+    class Powers(ns.autograd.Function):
+        """steps: (N,) integers as a rule"""
+
+        @staticmethod
+        def forward(ctx: Any, steps: Any) -> Any:
+            ctx.save_for_backward(steps)
+            return (0.5 * steps).exp()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (steps,) = ctx.saved_tensors
+            return factor * 0.5 * g * (0.5 * steps).exp()
+
+    (case,) = gradcli.check(Powers, order=1, shrink=False, only=("gradient",)).cases
+    assert [spec.domain for spec in case.inputs] == ["normal"]
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
