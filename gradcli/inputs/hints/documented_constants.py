@@ -25,6 +25,11 @@ _FIXED = re.compile(
     r"|samples?|statistics|means?|variances?|embeddings?|encodings?|codebooks?)\b))",
     re.IGNORECASE,
 )
+_LABELS = re.compile(
+    r"\s*(?:(?:is|are|an?|the|true|given|class|integer|binary|soft|hard)\s+)*(?:[\w-]+\s+)?(?:labels|targets?)"
+    r"(?=\s*(?:$|[.,;:()\]])|\s+(?:in|of|per)\b)",
+    re.IGNORECASE,
+)
 _BESIDE = re.compile(r"(?<=[\w)\]]),\s+(?=(?:no|without)\b)", re.IGNORECASE)
 """What stands before `no gradient` where nothing described gets one: `mean, var: (D,), positive var, no gradient`."""
 _NOISE = re.compile(
@@ -41,6 +46,16 @@ _PARTLY = re.compile(
 )
 """What makes a phrase behind names one about a part of their entries, or a sentence of its own."""
 _SAYS = rf"(?:not differentiated|(?:no|without)\s+{GRADIENT})(?!\s+(?:to|for|of|w\.?r\.?t|with|in)\b)"
+_FIXED_WORD = r"(?:fixed|frozen|constants?|detached)"
+_FIXED_PROSE = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"{_LIST}(?:\s*{_ASIDE})?\s*[(\[]\s*(?:{_FIXED_WORD}|(?:\w+\s+)?(?P<data>noise|labels))\s*[)\]]",
+        rf"(?:^|[.;,(\n])\s*(?:[a-z]+\s+){{0,2}}{_LIST}\s*{_ASIDE}(?P<between>(?:\s+(?:[^\s,.;:()\[\]]|\.(?=\d))+){{0,6}})"
+        rf"\s*(?:[(\[]\s*{_FIXED_WORD}\s*[)\]]|,\s*{_FIXED_WORD}\s*(?=$|[.,;)\]\n]|->|→))",
+    )
+)
+"""As in `drawn z (noise)` and `x (N,) times > 0 [fixed]`."""
 _PROSE = (
     re.compile(
         rf"\bno {GRADIENT}\s+(?:is\s+\w+\s+)?(?:(?:flows\s+)?(?:in)?to|for|of|w\.?r\.?t\.?|with respect to)\s+"
@@ -66,6 +81,12 @@ _EACH_WITH_ITS_SHAPE = re.compile(
     re.IGNORECASE,
 )
 """A noun in the plural is one for all in front of it: `u (N,), v (M,) power vectors, no gradient`."""
+_BOTH = re.compile(
+    rf"(?P<items>\w+\s*{_ASIDE}\s+and\s+)(?P<last>\w+)\s*{_ASIDE}?(?P<between>)\s*[,(\[]?\s*(?:both\s+)?"
+    r"(?:fixed|frozen|constants?|detached)(?=\s*(?:$|[.,;:)\]\n]|->|→))",
+    re.IGNORECASE,
+)
+"""As in `u (N,) and v fixed`, which may say so of v alone."""
 
 
 def says_constant(description: str, names: Sequence[str], described: Collection[str] = ()) -> bool:
@@ -86,24 +107,33 @@ def says_constant(description: str, names: Sequence[str], described: Collection[
 
 
 def says_fixed(description: str) -> bool:
-    """Whether the description of an argument says that it is a constant or frozen; not `a spring constant`."""
-    return _FIXED.search(description) is not None
+    """Whether the description of an argument says that it is a constant, frozen, or labels; not `a spring constant`."""
+    return _FIXED.search(description) is not None or _LABELS.match(description) is not None
 
 
 def constants_named(names: Sequence[str], text: str) -> Iterator[str]:
     """The arguments of which a sentence says so: `no gradient for y`, `y and mask get no gradient`."""
     for pattern in _PROSE:
-        for match in pattern.finditer(text):
-            owners = re.findall(r"\w+", match["names"])
-            between = match.groupdict().get("between") or ""
-            if _PARTLY.search(between) or set(names).intersection(re.findall(r"\w+", between)):
-                continue
+        yield from _named(pattern, names, text)
+
+
+def fixed_named(names: Sequence[str], text: str) -> Iterator[str]:
+    """The arguments behind which a text calls them fixed without a colon: `z1, z2 (noise)`, `t (n,) times, fixed`."""
+    for pattern in _FIXED_PROSE:
+        yield from _named(pattern, names, text)
+
+
+def _named(pattern: re.Pattern[str], names: Sequence[str], text: str) -> Iterator[str]:
+    for match in pattern.finditer(text):
+        owners = re.findall(r"\w+", match["names"])
+        words = " ".join(match.groupdict().get(key) or "" for key in ("between", "data"))
+        if not _PARTLY.search(words) and set(names).isdisjoint(re.findall(r"\w+", words)):
             yield from (name for name in owners if name in names)
 
 
 def constants_together(names: Sequence[str], text: str) -> Iterator[frozenset[str]]:
     """The sets of arguments, each with its shape, that a noun in the plural may be about: the last ones before it."""
-    for match in _EACH_WITH_ITS_SHAPE.finditer(text):
+    for match in (*_EACH_WITH_ITS_SHAPE.finditer(text), *_BOTH.finditer(text)):
         owners = re.findall(rf"(\w+)\s*{_ASIDE}", match["items"])
         if _PARTLY.search(match["between"]) is None and set(owners) <= set(names):
             yield frozenset((*owners, match["last"]))

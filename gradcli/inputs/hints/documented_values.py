@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from gradcli.frozen import dataclass
 from gradcli.inputs.domains import CLASSES, INTEGRAL, MATRICES, WITH_AXES
-from gradcli.inputs.hints.documented_constants import constants_named, says_constant, says_fixed
+from gradcli.inputs.hints.documented_constants import constants_named, fixed_named, says_constant, says_fixed
 from gradcli.inputs.hints.documented_shapes import Axis, texts_of
 from gradcli.inputs.hints.prose.descriptions import BITS, PARTS, SIGNS, descriptions, kinds_named, positives_named
 from gradcli.inputs.hints.prose.sentences import QUOTES
@@ -217,7 +217,8 @@ def documented_values(
     fixed, complexes = set[str](), set[str]()
     for text in texts:
         kinds = ((name, kind, False) for name, kind in kinds_named(names, text))
-        described = [*descriptions(names, text, source), *kinds]
+        behind = ((name, "fixed", False) for name in fixed_named(names, text))
+        described = [*descriptions(names, text, source), *kinds, *behind]
         for name, description, is_stated in described:
             together = {other for other, same, _ in described if same == description}
             has_axes = bool((shapes or {}).get(name)) or _AXES.search(f"{name} {description}") is not None

@@ -27,7 +27,7 @@ _BRIEF = (
 )
 """What follows a name, and its shape if that is given, at the begin of such a description."""
 _KIND = (
-    r"(?:bool(?:ean)?|binary|integers?|int(?:32|64)?|class\s+(?:labels|indices)|labels\s+in|complex(?:-valued)?"
+    r"(?:bool(?:ean)?|binary|integers?|int(?:32|64)?|(?:class\s+)?labels|class\s+indices|complex(?:-valued)?"
     r"|(?:(?:uniform|gaussian|normal|standard|random|white)\s+)*noise|permutation|frozen|fixed|constants?|detached"
     r"|ground[- ]truth)"
 )
@@ -43,7 +43,7 @@ _OF_KIND = (
     rf"(?:(?<=[)\]]),?\s+(?={_MODIFIERS}"
     r"(?:symmetric|SPD|PSD|covariance|lower[- ]triangular|orthogonal|orthonormal|one[- ]?hot|probabilities|indices"
     rf"|{_ORDER}|{_KIND})\b)"
-    rf"|(?<=[\s`])(?={_MODIFIERS}(?:{_KIND}|indices)(?:\s+{_NOUN})?\s*(?:$|[.,;:()\[\]\n]|and\b|(?<=noise)\s+in\s*[(\[])))"
+    rf"|(?<=[\s`])(?={_MODIFIERS}(?:{_KIND}|indices)(?:\s+{_NOUN})?\s*(?:$|[.,;:()\[\]\n]|->|→|and\b|(?<=noise)\s+in\s*[(\[])))"
 )
 """What follows an argument where its kind is described, with its shape as in `A (n, n) symmetric` or without."""
 _BOUND = r"\s*(?:(?:[<>]=?|[≤≥])\s*[-+]?[.\d]+|(?:\bin|∈)\s*[(\[][^()\[\],]*,[^()\[\],]*[)\]])"
@@ -56,6 +56,13 @@ _STANDS_BEHIND = re.compile(
 )
 _BEGINS_SENTENCE = re.compile(r"(?:^|[.;:(\n]|,\s*where\b)\s*$", re.IGNORECASE)
 _BEGINS_CLAUSE = re.compile(r"(?:,|,\s*(?:and|with)\b)\s*$", re.IGNORECASE)
+_NOUNS = (
+    r"(?:(?!(?:of|for|in|on|to|at|by|from|with|over|per|as|than|into|is|are|and|or|if|when|where|each|all|the|an?|its|only|not|no)\b)"
+    r"[a-z][a-z-]*[ \t](?!\s)){1,3}"
+)
+_BEHIND_NOUNS = re.compile(rf"(?:^|[.,;:(\n])\s*{_NOUNS}$")
+"""What may stand before a name with its shape, as in `price scalar, times t (n,) positive`."""
+_ENDS_SOON = re.compile(r"(?:\w+\s+)?[\w-]+\s*(?:$|[.,;:()\[\]\n])")
 _OF_AN_EQUATION = re.compile(
     r"\b(?:(?P<root>\w+)\s+with\s+(?=[^=]*\b(?P=root)\b)|(?:such that|satisf\w+|solv\w+|roots?|inverse)\b)"
     r"[^.;\n]*(?<![<>!=])=(?!=)[^.;\n]*"
@@ -108,6 +115,8 @@ _AFTER_A_NAME = r"(?=\s*(?:$|[.,;:)\n]|\(|(?:and|by|with|via|using|to|in|into|on
 _BEFORE_AN_ADJECTIVE = r"(?:^|[.,;:(\n]|\b(?:with|of|and)\b)\s*(?:an?\s+)?"
 
 
+_RESULT = r"->|→|\breturns?\b(?!\s*(?:[.,;)\]]|of\b|$))"
+"""What ends a description; not the noun: `r: (T,) returns, fixed`."""
 _IS_OF_RESULT = re.compile(r"(?:->|→)[^.;\n]*[\w)\]][`'\"* \t]+$")
 """What stands before a name that tells what the outputs are, as in `a (N, 3) -> nearest in b (M, 3): distances`."""
 _IS_SCALAR = r"(?:\s*(?:[<>]=?|[≤≥])\s*[-+.\de]+)?\s*\((?:(?:an?|real|positive)\s+)*scalars?\)(?!\s+\w)"
@@ -196,8 +205,12 @@ def _ranges_differ(heads: Sequence[re.Match[str]], names: str, text: str) -> boo
 
 
 def _body(text: str, indent: int) -> str:
-    """The lines of a description: to a blank one, or one that is not indented more than the name at its begin."""
-    first, *others = re.split(r"->|→|\breturns?\b", text, maxsplit=1, flags=re.IGNORECASE)[0].split("\n")
+    """The lines of a description: to a blank one, or one that is not indented more than the name at its begin.
+
+    Nouns at its end belong to the name that follows.
+    """
+    own = _BEHIND_NOUNS.sub(lambda found: found[0][:1], text)
+    first, *others = re.split(_RESULT, own, maxsplit=1, flags=re.IGNORECASE)[0].split("\n")
     kept = [first]
     for line in others:
         if not line.strip() or len(line) - len(line.lstrip()) <= indent:
@@ -221,6 +234,8 @@ def _stands_alone(text: str, start: int, end: int, names: str, *, is_kind: bool)
         return names.strip(f"{MARKS} ") not in ARTICLES or _AFTER_BRACKETS.match(text, inside.end()) is not None
     before, is_article = text[:start].rstrip(MARKS), names.strip(f"{MARKS} ") in ARTICLES
     stands = _STANDS_BEHIND.search(before) or (is_kind and not is_article and _BEFORE_A_NOUN.search(before))
+    if not stands and not is_article and text[start:end].rstrip(" ,").endswith((")", "]")):
+        stands = _ENDS_SOON.match(text, end) and _BEHIND_NOUNS.search(before)
     if not stands or CASES.search(sentence_around(text, start)):
         return False
     return not is_article or re.search(r"[)\]]\s*,?\s*$", text[start:end]) is not None
@@ -294,7 +309,8 @@ def _without_others(description: str, names: Sequence[str]) -> str:
     if not others:
         return description
     one = "|".join(map(re.escape, others))
-    found = re.search(rf"[,;]\s*(?:and\s+|with\s+)?(?:{one})(?=\s+(?:[a-z]|\(|>)|\s*[:(\[>])", _masked(description))
+    begins = rf"[,;]\s*(?:(?:and\s+|with\s+)?(?:{one})(?=\s+(?:[a-z]|\(|>)|\s*[:(\[>])|{_NOUNS}(?:{one})(?=\s*[(\[]))"
+    found = re.search(begins, _masked(description))
     return description if found is None else description[: found.start()]
 
 

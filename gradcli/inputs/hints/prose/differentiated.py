@@ -62,7 +62,8 @@ def undifferentiated(
     """
     comments, texts = texts_of(backward, ""), texts_of(source, documentation)
     said = {name for text in comments for name in constants_named(names, text)}
-    said.update(name for text in texts for each in constants_together(names, text) if each <= {*none} for name in each)
+    together = [each for text in texts for each in constants_together(names, text) if each <= {*none}]
+    said.update({name for each in together for name in each}.difference(numbers))
     lists = [match["items"] for text in (*texts, *comments) for only in _ONLY for match in only.finditer(text)]
     lists += [match["items"] for text in texts for match in _SENTENCE.finditer(text)]
     words = [word for each in lists for word in re.findall(r"\w+", each) if word.lower() not in ("the", "and")]

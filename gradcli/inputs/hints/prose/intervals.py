@@ -56,6 +56,8 @@ _LINKS = (
 )
 """What stands between names and an interval."""
 _SHAPE = r"(?:(?:\s+|,?\s+of\s+(?:shape|size)\s*)(?:\([^()]*\)|\[[^\[\]]*\]))"
+_NOUNS = r"(?:\s+(?!(?:where|when|if|at|for|of|with|entries|elements|values)\b)[a-z]+){1,2}(?=\s*[<>≤≥])"
+"""What may stand between a shape and a number, as in `tau (M,) maturities > 0`."""
 _NAME = r"[`'\"*]*[A-Za-z_]\w*[`'\"*]*"
 _NAMES = rf"(?<![\w.])(?P<names>{_NAME}(?:\s*(?:,\s*and\b|,|\band\b|&)\s*{_NAME})*)"
 _BEFORE = rf"(?:(?<!\w)(?P<open>\(\s*))?{_NAMES}(?(open)\s*\)){_SHAPE}?(?:,?(?:\s*\b(?:{_LINKS})\b)*)\s*$"
@@ -66,7 +68,7 @@ _COMPARISONS = (
     rf"|(?<![\w.<>])(?P<high_y>{_FIGURE})\s*{_MORE}\s*{_NAMES.replace('names', 'names_y')}"
     rf"(?:\s*{_MORE}\s*(?P<low_y>{_FIGURE}))?"
     rf"|(?:\||\babs\()\s*(?P<names_z>{_NAME})\s*[|)]\s*{_LESS}\s*(?P<size>{_FIGURE})"
-    rf"|(?<![<>])(?<![<>]\s){_NAMES.replace('names', 'names_w')}{_SHAPE}?\s*"
+    rf"|(?<![<>])(?<![<>]\s){_NAMES.replace('names', 'names_w')}(?:{_SHAPE}(?:{_NOUNS})?)?\s*"
     rf"(?:{_MORE}\s*(?P<low_w>{_FIGURE})|{_LESS}\s*(?P<high_w>{_FIGURE}))"
 )
 """Names between two numbers, an absolute value below one, or names beside one number."""
