@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from gradcli.inputs.hints.documented_constants import GRADIENT, constants_named, constants_together
 from gradcli.inputs.hints.documented_shapes import texts_of
 from gradcli.inputs.hints.prose.descriptions import descriptions
+from gradcli.inputs.hints.prose.sentences import CASES, sentence_around
 
 _ITEM = r"(?:the\s+)?[`'\"*]*\w+[`'\"*]*"
 _ITEMS = rf"(?P<items>{_ITEM}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+){_ITEM})*)"
@@ -39,6 +40,17 @@ _SENTENCE = re.compile(
 
 A list alone, as `Gradients with respect to x and w.`, may have forgotten one as backward has.
 """
+_WORDS = r"\b(?P<noun>(?!(?:of|in|for|to|is|are)\b)[A-Za-z]\w*(?:[ \t]+(?!(?:of|in|for|to|is|are)\b)\w+){0,2})"
+_FROZEN = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\bthe\s+{_WORDS}\s+(?:is|are)\s+(?:(?:always|kept|held|all)\s+)*"
+        r"(?:fixed|frozen|constants?|detached|not\s+(?:trained|updated))\b(?!\s+(?:at|to|by|in|along|over|on|up)\b|-)",
+        rf"\bthe\s+{_WORDS}\s+(?:gets?|receives?|has|have|needs?|requires?)\s+no\s+{GRADIENT}",
+        rf"\bfrozen\s+{_WORDS}",
+    )
+)
+"""What calls a noun frozen: `the teacher is frozen`, `frozen base weight`."""
 
 
 def undifferentiated(
@@ -64,6 +76,7 @@ def undifferentiated(
     said = {name for text in comments for name in constants_named(names, text)}
     together = [each for text in texts for each in constants_together(names, text) if each <= {*none}]
     said.update({name for each in together for name in each}.difference(numbers))
+    said.update(name for text in texts for name in _frozen_nouns({*none}.difference(numbers), names, text))
     lists = [match["items"] for text in (*texts, *comments) for only in _ONLY for match in only.finditer(text)]
     lists += [match["items"] for text in texts for match in _SENTENCE.finditer(text)]
     words = [word for each in lists for word in re.findall(r"\w+", each) if word.lower() not in ("the", "and")]
@@ -79,3 +92,22 @@ def _meant(noun: str, names: Sequence[str], texts: Sequence[str], source: str) -
         for name, description, _ in descriptions(names, text, source):
             if re.match(rf"[^.;,]*?\b{re.escape(noun)}\b", description, re.IGNORECASE) is not None:
                 yield name
+
+
+def _frozen_nouns(none: Collection[str], names: Sequence[str], text: str) -> Iterator[str]:
+    """Of the arguments without a gradient, those that a text calls frozen by a noun.
+
+    The noun is a part of the name, as the teacher of teacher_logits, or the name is its first letter, as the weight W.
+    """
+    parts = {name: set(name.lower().split("_")) for name in names}
+    for pattern in _FROZEN:
+        for match in pattern.finditer(text):
+            if CASES.search(sentence_around(text, match.start())) is not None:
+                continue
+            words = [{word.lower(), word.lower().removesuffix("s")} for word in match["noun"].split()]
+            known = [word for word in words if any(not word.isdisjoint(each) for each in parts.values())]
+            letters = {letter[0] for word in words for letter in word}
+            of_parts = {name for name in names if known and all(not word.isdisjoint(parts[name]) for word in known)}
+            of_letter = {name for name in none if name.lower() in letters and not known}
+            if of_parts <= {*none} and len(of_letter) <= 1:
+                yield from of_parts | of_letter

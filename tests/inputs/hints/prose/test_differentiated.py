@@ -125,3 +125,58 @@ def test_a_comment_in_backward_counts(ns: Any, factor: float) -> None:
     (case,) = gradcli.check(correlation(ns, factor), order=1, shrink=False, only=("gradient",)).cases
     assert [(spec.shape, spec.requires_grad) for spec in case.inputs] == [((3,), False), ((), None), ((), None)]
     assert {finding.input for finding in case.findings} == (set() if factor == 1 else {"rate"})
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The prior is frozen.", {"prior_mean"}),
+        ("matches a frozen prior", {"prior_mean"}),
+        ("the prior means are detached", {"prior_mean"}),
+        ("the prior gets no gradient", {"prior_mean"}),
+        ("frozen base weight. q (N, D) W (K, D)", {"W"}),
+        ("the weights are fixed", {"W"}),
+        ("if the prior is fixed", set()),
+        ("the prior is fixed to one in each row", set()),
+        ("the mean is frozen", set()),
+        ("the query is frozen", set()),
+        ("the number of steps is fixed", set()),
+        ("a fixed-point iteration; the weight is fixed-point", set()),
+    ],
+)
+def test_nouns_that_are_frozen(text: str, found: set[str]) -> None:
+    names = ("q", "query_mean", "prior_mean", "W", "n_steps")
+    none = ("prior_mean", "W", "n_steps")
+    assert undifferentiated(names, "", text, "", numbers={"n_steps"}, none=none) == found
+
+
+def adapted(ns: Any, documentation: str, factor: float) -> type:
+    class Adapted(ns.autograd.Function):
+        __doc__ = documentation
+
+        @staticmethod
+        def forward(ctx: Any, h: Any, K: Any, gain: Any) -> Any:
+            ctx.save_for_backward(h, K, gain)
+            return (h @ K) * gain
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            h, kernel, gain = ctx.saved_tensors
+            return (g * gain) @ kernel.T, None, factor * (g * (h @ kernel)).sum(0)
+
+    return Adapted
+
+
+@pytest.mark.parametrize(
+    ("text", "factor", "wrong"),
+    [
+        ("frozen dense kernel. h (N, D)  K (D, M)  gain (M,)", 1, set()),
+        ("frozen dense kernel. h (N, D)  K (D, M)  gain (M,)", 1.01, {"gain"}),
+        ("h (N, D)  K (D, M)  gain (M,). The gain is frozen.", 1, {"K"}),
+        ("dense kernel. h (N, D)  K (D, M)  gain (M,)", 1, {"K"}),
+    ],
+)
+def test_a_frozen_noun_needs_no_gradient(ns: Any, text: str, factor: float, wrong: set[str]) -> None:
+    (case,) = gradcli.check(adapted(ns, text, factor), order=1, shrink=False, only=("gradient",)).cases
+    assert {finding.input for finding in case.findings} == wrong
+    assert case.verdict is (Verdict.FAILED if wrong else Verdict.PASSED)
