@@ -131,7 +131,7 @@ _WITHOUT_AXES = re.compile(
 )
 """What says that a tensor is a single number: `0-d tensor`, `shape ()`."""
 _AXES = re.compile(
-    r"tensor|array|matri|vector|batch|\bmasks?\b|\bmaps?\b|images?|\bshape|labels|targets?\b|\bzeros\b|\blists?\b|indices",
+    r"tensor|array|matri|vector|batch|\bmasks?\b|\bmaps?\b|images?|\bshape|labels|targets?\b|\bzeros\b|\blists?\b|indices|\bindicators?\b",
     re.I,
 )
 _LAST = re.compile(

@@ -27,12 +27,12 @@ _BRIEF = (
 )
 """What follows a name, and its shape if that is given, at the begin of such a description."""
 _KIND = (
-    r"(?:bool(?:ean)?|binary|integers?|int(?:32|64)?|(?:class\s+)?labels|class\s+indices|complex(?:-valued)?"
+    r"(?:bool(?:ean)?|binary|0\s?/\s?1|integers?|int(?:32|64)?|(?:class\s+)?labels|class\s+indices|complex(?:-valued)?"
     r"|(?:(?:uniform|gaussian|normal|standard|random|white)\s+)*noise|permutation|frozen|fixed|constants?|detached"
     r"|ground[- ]truth)"
 )
 _NOUN = (
-    r"(?:tensors?|arrays?|vectors?|matri(?:x|ces)|masks?|labels?|targets?|index|indices|numbers?|weights?|signals?"
+    r"(?:tensors?|arrays?|vectors?|matri(?:x|ces)|masks?|labels?|targets?|index|indices|numbers?|weights?|signals?|indicators?"
     r"|inputs?|parameters?|factors?|coefficients?|bas[ei]s|projections?)"
 )
 _ORDER = (

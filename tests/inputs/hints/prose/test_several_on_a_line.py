@@ -136,3 +136,24 @@ def test_two_that_are_fixed(ns: Any, text: str, factor: float) -> None:
     (case,) = gradcli.check(Damped, order=1, shrink=False, only=("gradient",)).cases
     missing = {"t"} if "and" not in text else set()
     assert {finding.input for finding in case.findings} == missing | (set() if factor == 1 else {"a"})
+
+
+@pytest.mark.parametrize("factor", [1, 1.01])
+@pytest.mark.parametrize("text", ["scores; seen: 0/1 indicator", "score (N,), seen (N,) 0/1 indicator"])
+def test_an_indicator_is_data(ns: Any, text: str, factor: float) -> None:
+    class Censored(ns.autograd.Function):
+        __doc__ = text
+
+        @staticmethod
+        def forward(ctx: Any, score: Any, seen: Any) -> Any:
+            ctx.save_for_backward(score, seen)
+            return (score.exp() - seen * score).sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            score, seen = ctx.saved_tensors
+            return factor * g * (score.exp() - seen), None
+
+    (case,) = gradcli.check(Censored, order=1, shrink=False, only=("gradient",)).cases
+    assert [(spec.domain, spec.requires_grad) for spec in case.inputs] == [("normal", None), ("binary", False)]
+    assert {finding.input for finding in case.findings} == (set() if factor == 1 else {"score"})
