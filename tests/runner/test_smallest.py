@@ -210,6 +210,22 @@ class Summed(Undescribed):
     """The same of x (n,) and t (n,)."""
 
 
+class Columns(Function):
+    """Running sums down the columns: the gradient sums from the wrong end."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.cumsum(0)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        return grad_output.cumsum(0)
+
+
+class SquareColumns(Columns):
+    """The same of x (n, n)."""
+
+
 class Symmetric(Function):
     """Squares of A (n, n) and its transpose together: the gradient is lost off the diagonal."""
 
@@ -224,6 +240,21 @@ class Symmetric(Function):
         return grad_output * 4 * (A + A.t()) * engine.eye(A.shape[0], dtype=A.dtype)[:, : A.shape[1]]
 
 
+class RunningProducts(Function):
+    """Running sums of products along rows: the gradient of x sums from the wrong end, as two entries show."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, other: Any) -> Any:
+        ctx.save_for_backward(x, other)
+        return (x * other).cumsum(-1)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        x, other = ctx.saved_tensors
+        summed = grad_output.flip(-1).cumsum(-1).flip(-1)
+        return grad_output.cumsum(-1) * other, summed * x
+
+
 STEPS = GENERATOR.standard_normal(4)
 
 
@@ -231,9 +262,21 @@ def test_documented_shapes_are_kept() -> None:
     x, t = smallest(Summed, STEPS, STEPS[::-1])
     assert x.shape == t.shape == (2,)
     x, t = smallest(Undescribed, STEPS, STEPS[::-1])
-    assert (x.shape, t.shape) == ((1,), (2,))
+    assert x.shape == t.shape == (2,)  # one entry would broadcast, where its gradient has a wrong shape
+    (x,) = smallest(SquareColumns, GENERATOR.standard_normal((3, 3)))
+    assert x.shape == (2, 2)
+    (x,) = smallest(Columns, GENERATOR.standard_normal((3, 3)))
+    assert x.shape == (2, 1)
     (A,) = smallest(Symmetric, GENERATOR.standard_normal((3, 3)))
     assert A.shape == (2, 2)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (3, 3)])
+def test_what_did_not_broadcast_does_not_broadcast_in_the_smallest(shape: tuple[int, ...]) -> None:
+    """Of one entry beside two, the right gradient is a sum: another mistake than the sum from the wrong end."""
+    x, other = (GENERATOR.standard_normal(shape) for _ in range(2))
+    small = smallest(RunningProducts, x, other)
+    assert [each.shape for each in small] == [(1, 2), (1, 2)]
 
 
 def test_shapes_that_depart_from_documentation_may_depart_further() -> None:
