@@ -8,12 +8,17 @@ import pytest
 
 from gradcli.backends.registry import backend_for
 from gradcli.cases import Argument
+from gradcli.inputs.search.backward_inputs import with_axes_less
+from gradcli.inputs.search.candidates import Choice
 from gradcli.inputs.search.error_messages import is_refusal
 from gradcli.inputs.search.replies import Reply, ended, reply_in
+from gradcli.inputs.search.slots import slots_of
+from gradcli.inputs.search.trials import Guess
 from gradcli.results import CheckResult
 from gradcli.targets import Trial
 from gradcli.verdict import Verdict
 from tests.inputs.search.test_shapes_that_fit import checked
+from tests.programs import plain_functions as plain
 
 Gradients = Callable[..., tuple[Any, ...]]
 
@@ -257,3 +262,43 @@ def test_where_backward_is_refused_at_the_first_inputs_the_search_goes_on(
     found = checked(rotated(ns, factor))
     assert found.verdict is verdict
     assert found.inputs[0].shape == (4,)
+
+
+def steered(torch: Any, is_right: bool) -> Any:
+    """Gains are single numbers; forward takes a matrix of each beside a vector, and of the vector one row."""
+
+    class Steered(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, error: Any, kp: Any, kd: Any) -> Any:
+            steps = torch.diff(error, prepend=error[:1])
+            ctx.save_for_backward(error, steps, kp, kd)
+            return kp * error + kd * steps
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            error, steps, kp, kd = ctx.saved_tensors
+            first = torch.zeros_like(g[:1])
+            of_steps = torch.cat([first, g[1:]]) if is_right else g
+            of_error = kp * g + kd * (of_steps - torch.cat([of_steps[1:], first]))
+            return of_error, (g * error).sum(), (g * steps).sum()
+
+    return Steered
+
+
+@pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
+@pytest.mark.usefixtures("unexplained")
+def test_matrices_that_only_forward_takes_for_all_gains_are_single_numbers(is_right: bool) -> None:
+    found = checked(steered(pytest.importorskip("torch"), is_right))
+    assert [spec.shape for spec in found.inputs] == [(3,), (), ()]
+    wrong = {each.input for each in found.evidence if each.verdict is Verdict.FAILED}
+    assert wrong == (set() if is_right else {"error"})
+
+
+def test_columns_beside_each_other_are_also_tried_as_one() -> None:
+    def residual(x: Any, H: Any, z: Any) -> Any:
+        return z - H @ x
+
+    (slots,) = slots_of(plain.info_of(residual), ())
+    matrices = tuple(Choice(kind="float", rank=2) for _ in slots)
+    guess = Guess(skeleton=matrices, shapes={0: (3, 4), 1: (5, 3), 2: (5, 4)})
+    assert {0: (3,), 1: (5, 3), 2: (5,)} in [each.shapes for each in with_axes_less(guess, slots)]

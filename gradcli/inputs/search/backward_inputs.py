@@ -151,17 +151,26 @@ def of_another_rank(guess: Guess, slots: Sequence[Slot], message: str) -> Guess 
 
 
 def with_axes_less(guess: Guess, slots: Sequence[Slot]) -> Iterator[Guess]:
-    """The guess without the last axis of every tensor that has several, and without the first: vectors for matrices.
+    """The guess with vectors for matrices: without an axis that several tensors have, or without one of every tensor.
 
-    Sizes of which one has to exceed a multiple of another are those of the guess, which a search for them may miss.
+    `A @ x - b` takes columns x and b beside each other too, where vectors are meant. Of every tensor that has several
+    axes the last one is left out, then the first one. Sizes of which one has to exceed a multiple of another are those
+    of the guess, which a search for them may miss.
     """
-    long = [slot for slot in _floats(guess) if len(guess.shapes[slot]) > 1 and slot not in guess.domains]
-    choices = {slot: replace(guess.skeleton[slot], rank=guess.skeleton[slot].rank - 1) for slot in long}
-    if not long or any(choice not in [known for _, known in slots[slot].choices] for slot, choice in choices.items()):
-        return
-    skeleton = tuple(choices.get(slot, choice) for slot, choice in enumerate(guess.skeleton))
-    for kept in (slice(None, -1), slice(1, None)):
-        yield replace(guess, skeleton=skeleton, shapes={**guess.shapes, **{s: guess.shapes[s][kept] for s in long}})
+    long = {s: guess.shapes[s] for s in _floats(guess) if len(guess.shapes[s]) > 1 and s not in guess.domains}
+    sizes = dict.fromkeys(itertools.chain(*long.values()))
+    common = [{s: shape for s, shape in long.items() if size in shape} for size in sizes]
+    shorter = [
+        {s: tuple(n for n in shape if n != size) for s, shape in each.items()}
+        for size, each in zip(sizes, common, strict=True)
+        if len(each) > 1 and all(shape.count(size) == 1 for shape in each.values())
+    ]
+    shorter += [{s: shape[kept] for s, shape in long.items()} for kept in (slice(None, -1), slice(1, None)) if long]
+    for shapes in shorter:
+        choices = {s: replace(guess.skeleton[s], rank=len(shape)) for s, shape in shapes.items()}
+        if all(choice in [known for _, known in slots[s].choices] for s, choice in choices.items()):
+            skeleton = tuple(choices.get(slot, choice) for slot, choice in enumerate(guess.skeleton))
+            yield replace(guess, skeleton=skeleton, shapes={**guess.shapes, **shapes})
 
 
 def as_matrices(guess: Guess) -> Iterator[Skeleton]:
@@ -211,14 +220,15 @@ def narrowed(guess: Guess, attempted: Callable[[Guess], Trial], accepts: Callabl
 
     Forward often broadcasts more than the whole Function is made for: a scale that should be one number, or one for
     each row, may be a matrix. The outputs keep their shapes, so that the smaller tensor is broadcast, and a mistake in
-    the sum of its gradient shows. One tensor keeps its shape; the first one if all outputs are single numbers.
+    the sum of its gradient shows; but they lose axes that only tensors with more axes than the first one gave them. One
+    tensor keeps its shape; the first one if all outputs are single numbers.
 
     Args:
         guess: inputs that forward accepts.
         attempted: runs forward and backward on a guess.
         accepts: whether forward accepts a guess.
     """
-    before = attempted(guess)
+    before, first = attempted(guess), min(_floats(guess, "fixed-tensor"), default=0)
 
     def search(found: Guess, trial: Trial, seen: frozenset[int]) -> Guess | None:
         if trial.gradients is not None:
@@ -227,7 +237,9 @@ def narrowed(guess: Guess, attempted: Callable[[Guess], Trial], accepts: Callabl
             if slot in seen or not _is_whole(step, before) or not accepts(step):
                 continue
             following = attempted(step)
-            fitting = search(step, following, seen | {slot}) if _shapes(following) == _shapes(before) else None
+            exceeds = first not in (*seen, slot) and len(guess.shapes[slot]) > len(guess.shapes[first]) > 0
+            is_alike = exceeds or _shapes(following) == _shapes(trial)
+            fitting = search(step, following, seen | {slot}) if is_alike else None
             if fitting is not None:
                 return fitting
         return None
@@ -375,7 +387,7 @@ class Fitting:
         return None
 
     def with_axes_less(self, guesses: Sequence[Guess]) -> Iterator[Solution]:
-        """The guesses with an axis less in every tensor that has several, where forward accepts that."""
+        """The guesses with an axis less in several tensors, where forward accepts that."""
         for each in itertools.chain.from_iterable(with_axes_less(guess, self.trials.slots) for guess in guesses):
             if self.trials.judge(each) is None:
                 yield settled(self.unifier(each.skeleton), each)

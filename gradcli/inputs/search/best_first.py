@@ -90,7 +90,7 @@ class BestFirstSearch:
             trials=trials, attempted=self.attempted, penalty=self._backward_penalty, runs=self.runs_backward,
             unifier=self._unifier,
         )  # fmt: skip
-        self._unsolved: list[tuple[float, float, int, Skeleton]] = []
+        self._unsolved: list[tuple[float, float, int, Skeleton, bool]] = []
         self._found: list[Accepted] = []
         self.overruled: tuple[InputSpec, ...] = ()
         self.reply_there = Reply.RAISES
@@ -162,19 +162,18 @@ class BestFirstSearch:
             failure: Failure | None = None
             if isinstance(outcome, Solution):
                 self._accept(outcome)
-                if last is None:
+                if last is None and not all(each.is_degenerate for each in self._found):
                     last = visited + max(MORE_SKELETONS, visited)
-                    self._budget.allow(
-                        MORE_TRIES * (1 if any(each.fits_exactly for each in fitting(self._found)) else 3)
-                    )
+                    fits = any(each.fits_exactly for each in fitting(self._found))
+                    self._budget.allow(MORE_TRIES * (1 if fits else 3))
                 if self._is_enough() or self._budget.is_slow:
                     break
             else:
                 failure = outcome
                 if level == 0:
-                    self._unsolved.append((self._cost(skeleton), -failure.progress, visited, skeleton))
-                if level < 2 and unifier.axis_count > 1 and failure.progress > 0:
-                    priority = self._cost(skeleton) + _LEVEL_COSTS[level + 1] - _PROGRESS_GAIN * failure.progress
+                    self._unsolved.append((self._cost(skeleton), -failure.progress, visited, skeleton, unifier.is_done))
+                if level < 2 and unifier.axis_count > 1 and failure.progress > 0 and not unifier.is_done:
+                    priority = self._cost(skeleton) + _LEVEL_COSTS[level + 1] - _PROGRESS_GAIN * failure.promise
                     heapq.heappush(queue, (priority, next(order), level + 1, skeleton))
             if level == 0:
                 for priority, neighbour in self._neighbours(skeleton, failure):
@@ -184,7 +183,8 @@ class BestFirstSearch:
 
     def _is_enough(self) -> bool:
         """Whether enough solutions were found; three times as many are needed if backward fits none of them."""
-        return len(self._found) >= ENOUGH_SOLUTIONS * (1 if any(each.fits_exactly for each in self._found) else 3)
+        exact = [each for each in self._found if each.fits_exactly and not each.is_degenerate]
+        return len(self._found) >= ENOUGH_SOLUTIONS * (1 if exact else 3)
 
     def runs_backward(self, guess: Guess) -> bool:
         """Whether forward and backward run on a guess without an exception."""
@@ -210,9 +210,9 @@ class BestFirstSearch:
 
     def _retry_cheaper(self) -> None:
         """Search longer for sizes of skeletons that are cheaper than the best found and that a short search gave up."""
-        farthest = max((-progress for _, progress, _, _ in self._unsolved), default=0.0)
-        likely = [each for each in sorted(self._unsolved, key=lambda each: each[:3]) if -each[1] >= 0.5 * farthest]
-        for cost, _, _, skeleton in likely[:4]:
+        farthest = max((-progress for _, progress, _, _, _ in self._unsolved), default=0.0)
+        unsolved = sorted((each for each in self._unsolved if not each[4]), key=lambda each: each[:3])
+        for cost, _, _, skeleton, _ in [each for each in unsolved if -each[1] >= 0.5 * farthest][:4]:
             if cost >= best_score(self._found) - 0.15:
                 return
             outcome = self._solve(self._unifier(skeleton), skeleton, 1)
@@ -307,9 +307,10 @@ class BestFirstSearch:
         if any(each.fits and not each.is_degenerate for each in self._found):
             return
         if returned is None:
-            shorter = self._fit.with_axes_less([each.solution.guess for each in self._found])
-            whole = (each for each in shorter if not self._is_degenerate(each.guess))
-            returned = next((each for each in whole if not self._raises(each.guess)), None)
+            found = sorted(self._found, key=lambda each: each.plain_score)
+            shorter = self._fit.with_axes_less([each.solution.guess for each in found])
+            whole = [each for each in shorter if not self._is_degenerate(each.guess) and not self._raises(each.guess)]
+            returned = min(whole, key=lambda each: not self.attempted.fits(each.guess), default=None)
         if returned is not None:
             self._accept(returned)
 

@@ -51,6 +51,10 @@ class Attempted:
             self._known[guess.key] = self._attempt(self._trials.arguments(guess, 0))
         return self._known[guess.key]
 
+    def fits(self, guess: Guess) -> bool:
+        """Whether backward runs on a guess and returns gradients of the inputs' own shapes."""
+        return reply_in(self(guess)) is Reply.FITS
+
 
 def reply_in(trial: Trial) -> Reply:
     """What backward did in a trial of it, which is run again to see what the framework sums."""

@@ -73,6 +73,11 @@ class Failure:
         return "" if self.error is None else str(self.error)
 
     @property
+    def promise(self) -> float:
+        """The progress as far as it speaks for other sizes: where a tensor changes no output, it seldom does there."""
+        return self.progress if self.idle is None else min(self.progress, 1.0)
+
+    @property
     def may_be_of_values(self) -> bool:
         """Whether other values may help: forward ran to its end, or its error is about values."""
         return self.non_finite or self.progress >= 1.5 or complains_of_values(self.message)

@@ -82,6 +82,8 @@ class Unifier:
         self._skeleton = skeleton
         self._square_domain = square_domain
         self._of_matrices = of_matrices
+        self.is_done = False
+        """Whether a longer search for sizes than the last one would find no more."""
         self._axes: list[tuple[int, int]] = []
         self._ranks: dict[int, int] = {}
         self._settled: dict[int, int] = {}
@@ -167,6 +169,7 @@ class Unifier:
         for _ in range(budget):
             while queue and queue[0][3] in seen:
                 heapq.heappop(queue)
+            self.is_done = not queue
             if not queue or self._trials.exhausted:
                 break
             _, _, depth, state = heapq.heappop(queue)
@@ -181,7 +184,8 @@ class Unifier:
             wrong_kind = complains_of_rank(outcome.error) or asks_for_integers(outcome.message)
             useless = _LACKING if wrong_kind else outcome.idle
             idle[useless] += 1
-            if useless is not None and idle[useless] > _IDLE_TRIES:
+            self.is_done = useless is not None and idle[useless] > _IDLE_TRIES
+            if self.is_done:
                 break
             if len(queue) > _MAX_QUEUE:
                 queue = heapq.nsmallest(_MAX_QUEUE // 2, queue)
