@@ -320,3 +320,35 @@ def test_a_number_that_backward_has_a_gradient_for_is_also_a_tensor(ns: Any, is_
     assert case.verdict is (Verdict.PASSED if is_right else Verdict.FAILED), case
     wrong = {each.input for each in case.evidence if each.verdict is Verdict.FAILED}
     assert wrong == (set() if is_right else {"k"})
+
+
+def faded(ns: Any, factor: float, name: str = "w") -> type:
+    class Faded(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any, w: Any) -> Any:
+            ctx.w = w
+            return x + w * (y - x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return factor * g * (1 - ctx.w), g * ctx.w, None
+
+    class Weighted(Faded):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any, weight: Any) -> Any:
+            ctx.w = weight
+            return x + weight * (y - x)
+
+    return Faded if name == "w" else Weighted
+
+
+@pytest.mark.usefixtures("unexplained")
+def test_a_letter_that_alone_is_kept_as_an_attribute_is_a_number(ns: Any) -> None:
+    right = checked(faded(ns, 1.0))
+    assert right.verdict is Verdict.PASSED
+    assert right.inputs[2].kind == "value"
+    assert any(note.startswith("w is taken for a number") for note in right.notes)
+    wrong = checked(faded(ns, 1.01))
+    assert {e.input for e in wrong.evidence if e.verdict is Verdict.FAILED} == {"x"}
+    missing = checked(faded(ns, 1.0, "weight"))
+    assert {e.input for e in missing.evidence if e.verdict is Verdict.FAILED} == {"weight"}

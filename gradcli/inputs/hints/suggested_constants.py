@@ -28,7 +28,8 @@ def numbers_among(
 
     A name such as `weight` is that of a layer's parameter, which may lack its gradient. One such as `b` or `scale` is
     so too, unless another argument of the same Function may be a number, or forward squares `b` or divides by it, which
-    it does with no bias. Where tensors are kept as attributes of ctx, nothing tells what else is kept so.
+    it does with no bias, or a letter is kept as an attribute, as in `ctx.w = w`. Where tensors are kept as attributes
+    of ctx, nothing tells what else is kept so.
 
     Args:
         saving: the syntax tree of what saves them, forward or `setup_context`; None without source.
@@ -43,10 +44,13 @@ def numbers_among(
     calls = [node for node in nodes_of(saving) if isinstance(node, ast.Call)]
     saved = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == _SAVES]
     inside = {node.id for call in saved for node in ast.walk(call) if isinstance(node, ast.Name)}
-    if not saved:
-        inside, kept = {name for name in names if _is_of_series(names[0], name)}, set(_kept_by_hand(saving))
-        if any(own in kept for own, gradient in zip(known, gradients, strict=True) if gradient is not False):
+    kept = set(_kept_by_hand(saving))
+    if any(own in kept for own, gradient in zip(known, gradients, strict=True) if gradient is not False):
+        kept = set()
+        if not saved:
             return frozenset()
+    if not saved:
+        inside = {name for name in names if _is_of_series(names[0], name)}
     found = {
         name
         for name, own, gradient in zip(names, known, gradients, strict=True)
@@ -55,7 +59,8 @@ def numbers_among(
     unlike_biases = {name for name in found if _is_no_bias(name, names[0], forward)}
     others = {name for name in found if not is_layers_parameter(name)} | unlike_biases
     is_sure = not all(means_tensor(name) for name in others)
-    return frozenset(others | {name for name in found if is_sure and _may_be_either(name)})
+    by_hand = {name for name, own in zip(names, known, strict=True) if own in kept and len(name) == 1}
+    return frozenset(others | (found & by_hand) | {name for name in found if is_sure and _may_be_either(name)})
 
 
 def means_tensor(name: str) -> bool:
