@@ -82,8 +82,7 @@ class Unifier:
         self._skeleton = skeleton
         self._square_domain = square_domain
         self._of_matrices = of_matrices
-        self.is_done = False
-        """Whether a longer search for sizes than the last one would find no more."""
+        self.is_done = False  # whether a longer search for sizes than the last one would find no more
         self._axes: list[tuple[int, int]] = []
         self._ranks: dict[int, int] = {}
         self._settled: dict[int, int] = {}
@@ -389,10 +388,8 @@ class Unifier:
             yield cost, merged
 
     def _in_different_slots(self, state: State, one: int, other: int) -> bool:
-        slots = [
-            {slot for (slot, _), each in zip(self._axes, state.partition, strict=True) if each == representative}
-            for representative in (one, other)
-        ]
+        pairs = list(zip(self._axes, state.partition, strict=True))
+        slots = [{slot for (slot, _), each in pairs if each == wanted} for wanted in (one, other)]
         return not slots[0] & slots[1]
 
     def _distance(self, one: tuple[int, int], other: tuple[int, int]) -> float:
