@@ -26,7 +26,7 @@ from gradcli.checks.other_points.numbers import (
 from gradcli.checks.other_points.other_shapes import at_other_shapes
 from gradcli.checks.other_points.output_lengths import is_output_length, longer_output
 from gradcli.checks.other_points.sizes_of_numbers import LongerAxis, axes_for
-from gradcli.checks.other_points.tuples import are_numbers
+from gradcli.checks.other_points.tuples import are_numbers, in_few_digits
 from gradcli.checks.variants import variant
 from gradcli.errors import UserCodeError
 from gradcli.results import Evidence
@@ -35,6 +35,8 @@ from gradcli.verdict import Verdict
 _PLAIN = (bool, int, float, complex, str, type(None))
 _SETS, _VERIFIED = 8, 2
 """How many sets of numbers that change together forward is called with, and how many of them are verified at most."""
+_APART = 0.07
+"""Each further real number that changes together with others goes that much less far, relative to its change."""
 _SHAPES = 6
 """With how many sets of other shapes forward is called for a number whose other values it refuses."""
 
@@ -181,10 +183,22 @@ class ConstantsCheck(Check):
     def _together(
         self, situation: Situation, given: Sequence[Argument], taken: Mapping[int, Mapping[int, Any]]
     ) -> Iterator[Evidence]:
-        """The failures where all numbers that were `taken` one by one change together.
+        """The failures where all numbers that were `taken` one by one change together: whole ones, then real ones too.
 
-        A rule for windows may be right for a stride alone and a dilation alone, and mix them up.
+        A rule for windows may be right for a stride alone and a dilation alone, and mix them up. A term with the
+        product of two numbers is zero while one of them is.
         """
+        whole = {n: changes for n, changes in taken.items() if not isinstance(given[n].value, float)}
+        for group in [whole, taken] if len(whole) < len(taken) else [whole]:
+            found = list(self._jointly(situation, given, group))
+            yield from found
+            if found:
+                return
+
+    def _jointly(
+        self, situation: Situation, given: Sequence[Argument], taken: Mapping[int, Mapping[int, Any]]
+    ) -> Iterator[Evidence]:
+        """The failures where all of these numbers change together."""
         verified = 0
         for changes in _joint_changes(given, taken):
             other = _accepted(
@@ -261,20 +275,26 @@ def _has_further_values(argument: Argument) -> bool:
 
 
 def _goes_with_others(argument: Argument) -> bool:
-    """Whether a number is also changed together with others: a whole one that chooses neither an axis nor a layout."""
+    """Whether a number is also changed together with others: one that chooses neither an axis nor a layout."""
     if chooses_an_axis(argument) or may_lay_out(argument):
         return False
-    return _has_further_values(argument) or type(argument.value) is int
+    return _has_further_values(argument) or type(argument.value) in (int, float)
 
 
 def _joint_changes(given: Sequence[Argument], taken: Mapping[int, Mapping[int, Any]]) -> Iterator[Mapping[int, Any]]:
-    """Sets of changes of all these arguments: first those that were taken one by one."""
+    """Sets of changes of all these arguments: first those that were taken one by one.
+
+    Real numbers change by different factors, since equal ones would keep their ratios.
+    """
     if len(taken) < 2:
         return
     room = {n: value for changes in taken.values() for n, value in changes.items()}
     values = [
-        dict.fromkeys((changes[position], *values_to_try(given[position], given)))
-        for position, changes in taken.items()
+        [
+            in_few_digits(value - number * _APART * (value - given[position].value)) if type(value) is float else value
+            for value in dict.fromkeys((changes[position], *values_to_try(given[position], given)))
+        ]
+        for number, (position, changes) in enumerate(taken.items())
     ]
     sets = (room | dict(zip(taken, chosen, strict=True)) for chosen in itertools.product(*values))
     yield from itertools.islice((changes for changes in sets if keeps_order(changes, given)), _SETS)
