@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
 from gradcli.backends.tensor.call_records import CallResult
-from gradcli.cases import Argument
+from gradcli.cases import Argument, with_defaults
 from gradcli.checks.base import Situation
 from gradcli.checks.batch.blocks import LARGEST, block_sizes
 from gradcli.checks.batch.fixed import fixed_sizes_of, hints_of
 from gradcli.checks.batch.resizing import Arguments, Resized, call_at, is_held, seems_wrong, tells_size
+from gradcli.checks.other_points.numbers import is_formula_constant
 from gradcli.checks.other_points.points import bounds_of, is_drawn
 from gradcli.checks.seeding import all_finite
 from gradcli.errors import UserCodeError
@@ -31,6 +32,8 @@ _ALONE = 2
 _MOST_BLOCKS, _MOST_AXES, _MOST_ENTRIES = 2, 4, 20_000
 """Of the sizes of blocks that are tried, of the axes that each is tried on, and of the entries of all inputs then."""
 
+_LARGEST_OFFSET = 16
+
 
 def calls_at_other_sizes(situation: Situation, *, few: bool = False) -> Iterator[Resized]:
     """The Function called with other sizes along all axes; equal sizes stay equal, and 1 stays 1.
@@ -40,7 +43,7 @@ def calls_at_other_sizes(situation: Situation, *, few: bool = False) -> Iterator
     Sizes that forward or backward refuses are skipped: nobody gets a wrong gradient there. Nothing is tried if an input
     holds indices, labels or a mask, or is a structured matrix, or if a size is also a number among the arguments.
     Sizes that are fixed by documentation or in the source stay. Where the source cuts an axis into blocks, an axis of
-    several blocks is tried as well.
+    several blocks is tried as well; where an argument may be an offset in an axis, one of more than twice the offset.
     """
     subject = situation.subject
     tensors = [a for a in subject.arguments if a.is_tensor]
@@ -49,7 +52,8 @@ def calls_at_other_sizes(situation: Situation, *, few: bool = False) -> Iterator
     fixed, hints = fixed_sizes_of(situation), hints_of(situation)
     shapes = {a.name: a.shape for a in tensors}
     others = [*_other_sizes(tensors, fixed)]
-    chosen = [*(others[-1:] if few else others), *_beyond_blocks(situation, tensors, fixed)]
+    offsets = () if few else _beyond_offsets(subject, tensors, fixed)
+    chosen = [*(others[-1:] if few else others), *_beyond_blocks(situation, tensors, fixed), *offsets]
     for sizes in filter(None, (with_composed(hints, shapes, each) for each in chosen)):
         if any(tells_size(a, size) for a in subject.arguments for size in sizes):
             continue
@@ -113,6 +117,23 @@ def _beyond_blocks(situation: Situation, tensors: list[Argument], fixed: frozens
             for new in (longer, 2 * block) if size == block else (longer,):  # forward may refuse a part of a block
                 if sum(a.value.size * (new / size) ** a.shape.count(size) for a in tensors) <= _MOST_ENTRIES:
                     yield {size: new}
+
+
+def _beyond_offsets(subject: Subject, tensors: list[Argument], fixed: frozenset[int]) -> Iterator[Mapping[int, int]]:
+    """For each size of an axis: one above twice a whole number that may be an offset in it, such as a delay or a lag.
+
+    An entry that depends on one that depends on a third, each an offset further, needs an axis that long.
+    """
+    offsets = {a.value for a in with_defaults(subject.arguments, subject.info) if _may_be_an_offset(a)}
+    sizes = sorted({size for a in tensors for size in a.shape if size > 1} - fixed - offsets)
+    for offset in sorted(offsets)[:_MOST_BLOCKS]:
+        for size in [size for size in sizes if size + max(_LONGER) < 2 * offset + 1][:_MOST_AXES]:
+            yield {size: 2 * offset + 1}
+
+
+def _may_be_an_offset(argument: Argument) -> bool:
+    value = argument.value
+    return type(value) is int and 1 < value <= _LARGEST_OFFSET and is_formula_constant(argument)
 
 
 def _resized(subject: Subject, sizes: Mapping[int, int]) -> Arguments:

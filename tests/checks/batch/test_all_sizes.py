@@ -84,6 +84,27 @@ class Checked(Function):
         return tuple(each.sum_to_size(a.shape) for each, a in zip(d, (x, low, high)))
 """
 
+LAGGED = """
+class Checked(Function):
+    @staticmethod
+    def forward(ctx, x, lag=3):
+        y = []
+        for t in range(x.shape[1]):
+            y.append(x[:, t] + (y[t - lag] ** 2 / 2 if t >= lag else 0))
+        y = torch.stack(y, 1)
+        ctx.save_for_backward({kept})
+        ctx.lag = lag
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        d = [g[:, t] for t in range(g.shape[1])]
+        for t in reversed(range(len(d) - ctx.lag)):
+            d[t] = d[t] + y[:, t] * d[t + ctx.lag]
+        return torch.stack(d, 1), None
+"""
+
 
 @pytest.fixture(params=FRAMEWORKS)
 def case_of(request, tmp_path):
@@ -102,7 +123,8 @@ def case_of(request, tmp_path):
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
-    ("text", "wrong"), [(GRAM, {"factor": 0.9}), (GRAM, {"factor": 0.99}), (SIMPSON, {"inner": True})]
+    ("text", "wrong"),
+    [(GRAM, {"factor": 0.9}), (GRAM, {"factor": 0.99}), (SIMPSON, {"inner": True}), (LAGGED, {"kept": "x"})],
 )
 def test_a_gradient_that_is_wrong_at_other_sizes_alone_fails(case_of, text, wrong):
     case = case_of(text, **wrong)
@@ -122,6 +144,7 @@ def test_a_gradient_that_is_wrong_at_other_sizes_alone_fails(case_of, text, wron
         (MEDIAN, {"shift": 0}),
         (LOUD, {}),
         (LIMITS, {}),
+        (LAGGED, {"kept": "y"}),
     ],
 )
 def test_a_right_gradient_passes(case_of, text, right):
