@@ -7,6 +7,7 @@ from typing import final
 import numpy as np
 
 from gradcli.backends.base import FloatArray, Subject
+from gradcli.cases import with_defaults
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
 from gradcli.checks.iteration import iterates, reaches_its_limit
@@ -22,7 +23,7 @@ from gradcli.checks.other_points.points import (
     other_points,
 )
 from gradcli.checks.other_points.proof import note_of, overflow_note, simplest, wrong_at
-from gradcli.checks.other_points.thresholds import between_thresholds
+from gradcli.checks.other_points.thresholds import around_places, between_thresholds
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
@@ -162,7 +163,8 @@ class _Sweep:
         tried = TOGETHER if combined is not None and not combined.apart(situation) else ()
         self.compared = bool(tried)
         between = between_thresholds(subject.info)
-        points = other_points(subject.arguments, self._all_bounds, generator, tried, between)
+        around = around_places(subject.info, with_defaults(subject.arguments, subject.info))
+        points = other_points(subject.arguments, self._all_bounds, generator, tried, between, around)
         for candidates in itertools.chain(points, ([point] for point in self._further)):
             found = self._first_compared(cotangent, candidates)
             self.compared = self.compared or found is not None

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from enum import Enum
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument
+from gradcli.checks.other_points.changes import Change, Values
 from gradcli.checks.other_points.structure import has_structure
 from gradcli.frozen import dataclass
 from gradcli.inputs.domains import interval_of, parse_domain
@@ -19,7 +20,6 @@ from gradcli.inputs.drawing import ORDERS, in_order
 from gradcli.numerics.maps.vector_map import VectorMap
 
 Arguments = tuple[Argument, ...]
-Values = tuple[float, ...]
 FEW = 7
 """With fewer entries, half of them cannot hold all four of the large values."""
 _HALVED = 12
@@ -29,68 +29,12 @@ _MANY = 15
 _SPREAD, _MOST_CALLS = 16, 3
 """Inputs of fewer entries are scaled in several calls, at most so many. With one call no entry lies in a window such as
 (4, 8) or (-8, -4) in 70 % of the draws of 4 entries and 10 % of those of 12; with three and two calls, 15 % and 2 %."""
-_NAMED = {
-    "scaled": ((-1.0, 0.125, 16.0), (0.125, 4.0)),
-    "special": ((0.0, 1.0, -1.0, 2.0, 0.5), (1.0, 2.0, 0.5)),
-    "large": ((30.0, -800.0, -30.0, 800.0), (30.0, -30.0), (800.0, 30.0), (30.0, 12.0)),
-    "thirties": ((30.0, -30.0), (30.0, 12.0)),
-    "hundreds": ((-800.0, 800.0), (800.0, 100.0)),
-    "small": ((1e-3, -1e-3), (1e-3,)),
-    "between": (),
-    "alone": ((12.0, -12.0), (5.0, -5.0)),
-    "ascending": ((),),
-    "descending": ((),),
-}
 _KEPT_AS_DRAWN = (
     "spd", "triangular", "diagonally-dominant", "orthogonal", "simplex", "unit-vectors", "one-hot", "signs", "binary",
     "indices", "permutation", "pointers", "boolean", "key", "typed-key",
 )  # fmt: skip
 _OF_ONE_SIZE = ("simplex", "unit-vectors")
 _DRAWN_FREELY = ("normal", "uniform", "positive", "unit", "open-interval", "distinct")
-
-
-class Change(Enum):
-    """How inputs are changed."""
-
-    SCALED = "scaled"
-    SPECIAL = "special"
-    LARGE = "large"
-    THIRTIES = "thirties"
-    HUNDREDS = "hundreds"
-    SMALL = "small"
-    BETWEEN = "between"
-    ALONE = "alone"
-    ASCENDING = "ascending"
-    DESCENDING = "descending"
-
-    @property
-    def sentence(self) -> str:
-        """How the entries are changed, in words."""
-        return _SENTENCES[self]
-
-    @property
-    def values(self) -> tuple[Values, ...]:
-        """The numbers used, the most extreme set first; the later ones are for a forward that rejects it."""
-        return _NAMED[self.value]
-
-
-_SENTENCES = {
-    Change.SCALED: (
-        "Every entry is multiplied by its own factor; the sizes then range from 1/8 to 16 times the median, with "
-        "either sign."
-    ),
-    Change.SPECIAL: "Some entries become 0, 1, -1, 2 or 1/2, and some others equal to each other.",
-    Change.LARGE: "A third of the entries (half in a small input) become 30, -30, 800 or -800.",
-    Change.THIRTIES: "Half of the entries of a small input become 30 or -30.",
-    Change.HUNDREDS: "Half of the entries of a small input become 800 or -800.",
-    Change.SMALL: (
-        "Every entry becomes about 0.001 or -0.001, or, in a bounded domain, lies that close to one of its bounds."
-    ),
-    Change.BETWEEN: "Every entry becomes a number between two constants of the source.",
-    Change.ALONE: "Every entry of one input becomes 12 or -12, while the other inputs stay as they are.",
-    Change.ASCENDING: "The entries are put in ascending order, so every row and every column ascends.",
-    Change.DESCENDING: "The entries are put in descending order.",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +81,7 @@ def other_points(
     generator: np.random.Generator,
     left_out: Collection[Change] = (),
     between: Values = (),
+    around: Values = (),
 ) -> Iterator[Iterator[Arguments]]:
     """The arguments changed in each way; for each, smaller changes to try if forward rejects the first.
 
@@ -146,6 +91,7 @@ def other_points(
         generator: decides which entry gets which value.
         left_out: changes that were tried already.
         between: numbers between the constants of the source.
+        around: numbers around constants that the source subtracts or compares with; tried in all inputs, or in one.
     """
     if not all_bounds:
         return
@@ -166,30 +112,42 @@ def other_points(
     for values in _in_turn(between, max(arguments[i].value.size for i in all_bounds)):
         moved = partial(_moved, change=Change.BETWEEN, values=values, generator=generator)
         yield iter((_changed(arguments, all_bounds, moved),))
+    for values in _in_turn(around, max(arguments[i].value.size for i in all_bounds)):
+        moved = partial(_moved, change=Change.BETWEEN, values=values, generator=generator)
+        each = ({place: bounds} for place, bounds in all_bounds.items())
+        yield (
+            _changed(arguments, chosen, moved) for chosen in chain((all_bounds,), each if len(all_bounds) > 1 else ())
+        )
     if Change.ALONE not in left_out:
         yield from _one_alone(arguments, all_bounds)
 
 
 def _one_alone(arguments: Sequence[Argument], all_bounds: Mapping[int, Bounds]) -> Iterator[Iterator[Arguments]]:
-    """The arguments with large entries of alternating signs in one input, the smallest inputs first.
+    """The arguments with large entries in one input, the smallest inputs first: of alternating signs, then of one sign.
 
-    A branch may be taken where a limit is larger, or more negative, than the norm of all entries of another input. A
-    single number gets one sign after the other.
+    A branch may be taken where a limit is larger, or more negative, than the norm of all entries of another input, or
+    where each entry is: inside a box, all half extents are positive and larger than the coordinates. A single number
+    gets one sign after the other.
     """
     free = [i for i, bounds in all_bounds.items() if not (bounds.distinct or bounds.ordered)]
     places = sorted(free, key=lambda i: arguments[i].value.size) if len(all_bounds) > 1 else []
     for place in places[:_MOST_CALLS]:
-        for first in range(2 if arguments[place].value.size == 1 else 1):
+        alternating = () if arguments[place].value.size == 1 else (slice(None),)
+        for chosen in (*alternating, slice(1), slice(1, None)):
             yield (
-                _changed(arguments, {place: all_bounds[place]}, partial(_large, values=values[first:]))
+                _changed(arguments, {place: all_bounds[place]}, partial(_large, values=values[chosen]))
                 for values in Change.ALONE.values
             )
 
 
 def _large(entries: NDArray[Any], bounds: Bounds, values: Values) -> NDArray[Any]:
-    """The values that fit into the bounds, in turn; the entries themselves where none does."""
+    """The values that fit into the bounds, in turn and up to a quarter larger, so that no two entries are equal.
+
+    The entries themselves where none fits.
+    """
     fitting = [value for value in values if bounds.low < value < bounds.high]
-    return np.asarray(_repeated(fitting, entries.size) * _directions(entries)) if fitting else entries
+    unequal = 1 + np.arange(entries.size) / (4 * entries.size)
+    return np.asarray(_repeated(fitting, entries.size) * unequal * _directions(entries)) if fitting else entries
 
 
 def _in_turn(numbers: Values, size: int) -> Iterator[Values]:

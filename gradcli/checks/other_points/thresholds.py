@@ -1,16 +1,24 @@
-"""Numbers between the constants in a function's source: between two of them another branch may be taken."""
+"""Numbers between and around the constants in a function's source: between two of them another branch may be taken."""
 
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, islice, pairwise
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from gradcli.cases import Argument
+from gradcli.sources import nodes_of, source_of, tree_of
 from gradcli.targets import TargetInfo
 
 _SMALLEST, _LARGEST = 0.01, 100.0
 """Constants outside these are tolerances, sizes or limits that few inputs come near."""
 _MOST = 12
 """A source with more constants is a table of coefficients, not one of branches."""
+_LEAST_PLACE, _LARGEST_PLACE, _MOST_PLACES = 2.0, 1e5, 3
+"""The size of constants around which numbers are tried, and how many at most; small inputs are tried anyway."""
+_AROUND = (2.0**-5, -(2.0**-5), 2.0**-8, -(2.0**-8), 2.0**-3, -(2.0**-3))
+"""Relative distances: at 265 from 1 to 33. Where `tanh((x - 265) / 10)` varies, some of these lie."""
+_LIMITING = frozenset(("clamp", "clip", "minimum", "maximum", "clamp_min", "clamp_max"))
 
 
 def between_thresholds(info: TargetInfo) -> tuple[float, ...]:
@@ -29,8 +37,53 @@ def between_thresholds(info: TargetInfo) -> tuple[float, ...]:
     return (*middles, 1.5 * ends[-1], 1.5 * ends[0])
 
 
+def around_places(info: TargetInfo, arguments: Sequence[Argument]) -> tuple[float, ...]:
+    """Numbers around the constants that forward subtracts from something, adds to it or compares with it.
+
+    A function such as `tanh((x - 265) / 10)` is flat everywhere else. Of a sum the negative constant is a place, as of
+    an absolute value, so that both signs are tried.
+
+    Args:
+        info: the target.
+        arguments: all of them; numbers among them are constants as well.
+    """
+    numbers = {a.name: a.value for a in arguments if not a.is_tensor}
+    functions = [] if info.forward is None else [function for function, _ in _read_by([info.forward])]
+    found = chain.from_iterable(_compared(function, numbers) for function in functions)
+    signed = [sign * place for place in islice(dict.fromkeys(map(abs, found)), _MOST_PLACES) for sign in (1, -1)]
+    return tuple(place * (1 + distance) for distance in _AROUND for place in signed)
+
+
+def _compared(function: FunctionType, numbers: Mapping[str, object]) -> Iterator[float]:
+    """The numbers that a function adds, subtracts, compares or limits with."""
+    names, tree = {**function.__globals__, **numbers}, tree_of(source_of(function))
+    for node in () if tree is None else nodes_of(tree):
+        operands: list[ast.expr] = []
+        match node:
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+                operands = [left, right]
+            case ast.Compare(left=left, comparators=others):
+                operands = [left, *others]
+            case ast.Call(func=ast.Attribute(attr=name), args=args, keywords=keywords) if name in _LIMITING:
+                operands = [*args, *(keyword.value for keyword in keywords)]
+        for operand in operands:
+            bare = operand.operand if isinstance(operand, ast.UnaryOp) else operand
+            value: object = names.get(bare.id) if isinstance(bare, ast.Name) else None
+            value = bare.value if isinstance(bare, ast.Constant) else value
+            if isinstance(value, int | float) and _LEAST_PLACE <= abs(value) <= _LARGEST_PLACE:
+                yield float(value)
+
+
 def _values(functions: list[Callable[..., Any]]) -> Iterator[object]:
     """What functions, those inside them, and functions of the same module that they call read as constants."""
+    for function, read in _read_by(functions):
+        for code in _nested(function.__code__):
+            yield from code.co_consts
+        yield from read
+
+
+def _read_by(functions: Sequence[Callable[..., Any]]) -> Iterator[tuple[FunctionType, list[object]]]:
+    """Each function, and each of the same module that it calls, with the values around it that it reads."""
     open_, seen = [f for f in functions if isinstance(f, FunctionType)], set[CodeType]()
     while open_:
         function = open_.pop()
@@ -40,8 +93,7 @@ def _values(functions: list[Callable[..., Any]]) -> Iterator[object]:
         read = [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]
         for code in _nested(function.__code__):
             read += [function.__globals__.get(name) for name in code.co_names]
-            yield from code.co_consts
-        yield from read
+        yield function, read
         open_ += [f for f in read if isinstance(f, FunctionType) and f.__module__ == function.__module__]
 
 

@@ -299,3 +299,40 @@ def test_one_input_alone_is_large_and_negative(backend, ns, is_right):
     wrong = {e.check for e in result.evidence if e.verdict is Verdict.FAILED}
     assert wrong == (set() if is_right else {"other-inputs"})
     assert result.verdict is (Verdict.PASSED if is_right else Verdict.FAILED)
+
+
+def beyond_a_cuboid(ns, *, is_right):
+    """How far a point is outside a cuboid; within it, minus the product of how far it is from each face."""
+
+    class Beyond(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, halves):
+            ctx.save_for_backward(x, halves)
+            q = ns.abs(x) - halves
+            outside = ns.where(q > 0, q, 0 * q)
+            within = (q < 0).all(-1)
+            return (outside * outside).sum(-1) + ns.where(within, q[:, 0] * q[:, 1] * q[:, 2], 0 * q[:, 0])
+
+        @staticmethod
+        def backward(ctx, g):
+            x, halves = ctx.saved_tensors
+            q = ns.abs(x) - halves
+            of_q = 2 * ns.where(q > 0, q, 0 * q)
+            if is_right:
+                product = ns.stack([q[:, 1] * q[:, 2], q[:, 0] * q[:, 2], q[:, 0] * q[:, 1]], -1)
+                of_q = of_q + ns.where((q < 0).all(-1)[:, None], product, 0 * q)
+            of_q = g[:, None] * of_q
+            return of_q * ns.sign(x), -of_q.sum(0)
+
+    return Beyond
+
+
+@pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
+@pytest.mark.usefixtures("unexplained")
+def test_all_entries_of_one_input_alone_are_large_and_positive(backend, ns, is_right):
+    inputs = (parse_input("x=4x3"), parse_input("halves=3"))
+    spec = CheckSpec(target="planted:Planted", inputs=inputs, inputs_from=InputsFrom.FLAGS)
+    settings = Settings(order=1, shrink=False, samples=1, only=("gradient", "other-inputs"))
+    result = check_object(beyond_a_cuboid(ns, is_right=is_right), case_of(spec, settings))
+    wrong = {e.check for e in result.evidence if e.verdict is Verdict.FAILED}
+    assert wrong == (set() if is_right else {"other-inputs"})

@@ -1,5 +1,7 @@
 """A branch that is wrong between two constants of the source is found there, where few random numbers fall."""
 
+import linecache
+
 import pytest
 
 from gradcli.cases import CheckSpec, InputsFrom
@@ -59,6 +61,52 @@ def test_a_threshold_in_the_source_is_crossed(ns, name, shape):
     right, wrong = FUNCTIONS[name][-1]
     assert verdict_of(written(ns, name, right), shape) is Verdict.PASSED
     assert verdict_of(written(ns, name, wrong), shape) is Verdict.FAILED
+
+
+FAR = {
+    "a global": "ns.sigmoid((x - PLACE) / 8)",
+    "added": "ns.sigmoid((x + 340) / 8)",
+    "in a helper": "rise(x)",
+    "an argument": "ns.sigmoid((x - place) / 8)",
+}
+FAR_SOURCE = """
+PLACE = 340
+
+def rise(x):
+    return ns.tanh((340.0 - x) / 8)
+
+def value(x, q, place):
+    return q * VALUE - 0.2 * x * x
+
+class Far(ns.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, q, place=340.0):
+        ctx.save_for_backward(x, q)
+        ctx.place = place
+        return value(x, q, place)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, q = (saved.detach().requires_grad_() for saved in ctx.saved_tensors)
+        with ns.enable_grad():
+            value(x, q, ctx.place).backward(g)
+        return FACTOR, q.grad, None
+"""
+
+
+@pytest.mark.sampled(4)
+@in_turn("name", FAR)
+def test_a_far_place_at_which_alone_a_function_varies_is_tried(ns, name):
+    """Far from it the function is flat to rounding."""
+    for factor, verdict in (("x.grad", Verdict.PASSED), ("-0.4 * g * x.detach()", Verdict.FAILED)):
+        names = {"ns": ns, "__name__": "written"}
+        text = FAR_SOURCE.replace("VALUE", FAR[name]).replace("FACTOR", factor)
+        linecache.cache["<far>"] = len(text), None, text.splitlines(keepends=True), "<far>"
+        exec(compile(text, "<far>", "exec"), names)
+        inputs = (parse_input("x=2x3"), parse_input("q=2x3"))
+        spec = CheckSpec(target="written", inputs=inputs, inputs_from=InputsFrom.FLAGS)
+        settings = Settings(order=1, shrink=False, samples=1, only=("gradient", "other-inputs"))
+        assert check_object(names["Far"], case_of(spec, settings)).verdict is verdict
 
 
 def in_jax(jax, end):
