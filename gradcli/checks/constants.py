@@ -12,7 +12,9 @@ from gradcli.cases import Argument, with_defaults
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.batch.all_sizes import shapes_of
 from gradcli.checks.gradient import comparable
+from gradcli.checks.iteration import reaches_its_limit
 from gradcli.checks.other_points.numbers import (
+    are_close,
     changes_in_order,
     chooses_an_axis,
     keeps_order,
@@ -37,6 +39,8 @@ _SETS, _VERIFIED = 8, 2
 """How many sets of numbers that change together forward is called with, and how many of them are verified at most."""
 _APART = 0.07
 """Each further real number that changes together with others goes that much less far, relative to its change."""
+_VISIBLE = 5e-3
+"""Relative. Where an iteration ends at a tolerance at which the given number passes, the error is smaller."""
 _SHAPES = 6
 """With how many sets of other shapes forward is called for a number whose other values it refuses."""
 
@@ -167,7 +171,8 @@ class ConstantsCheck(Check):
         refusals = chooses_an_axis(argument) or _has_further_values(argument)
         found = list(variant(self, situation, other, label, None, refusals=refusals))
         wrong = [e for e in found if e.verdict is Verdict.FAILED]
-        excuse = _excuse(situation.subject, other, argument) if wrong else None
+        error = max((e.max_rel_error or 0.0 for e in wrong), default=0.0)
+        excuse = _excuse(situation.subject, other, argument, error) if wrong else None
         may_grow = bool(wrong) and excuse is None and new is not None and not refusals
         longer = self._axis_for(situation, other, argument, new) if may_grow else None
         if longer is not None:
@@ -306,12 +311,13 @@ def _label(changes: Mapping[int, object], given: Sequence[Argument]) -> str:
     return f"with {' and '.join([*([', '.join(parts[:-1])] if parts[:-1] else []), parts[-1]])}"
 
 
-def _excuse(subject: Subject, other: Subject, argument: Argument) -> str | None:
+def _excuse(subject: Subject, other: Subject, argument: Argument, error: float = 0.0) -> str | None:
     """Why a wrong gradient at another value of a number is not a mistake in backward; None if it is one.
 
     An implicit derivative is exact only in the limit of an iteration, so that its error depends on where forward stops.
     A number that only backward uses damps, scales or clips the gradient on purpose. The gradient for any other number
-    has to be right at every value.
+    has to be right at every value. So has it for a real number that changes what the iteration converges to, as a bound
+    of its solution does: the number of iterations then differs with the solution.
     """
     if argument.fixed and _same_forward(subject, other):
         return (
@@ -320,6 +326,9 @@ def _excuse(subject: Subject, other: Subject, argument: Argument) -> str | None:
         )
     if sets_accuracy(argument.name):
         return f"{argument.name} sets how accurate forward is, and so how accurate the gradient can be"
+    changes_result = error > _VISIBLE and isinstance(argument.value, float) and not are_close(subject, other)
+    if changes_result and not reaches_its_limit(subject, other.arguments):
+        return None
     if loops_until_satisfied(subject, _of_twice_the_steps(subject, other, argument), argument.value):
         return f"{argument.name} decides how many iterations forward runs, and so how accurate the gradient can be"
     return None

@@ -258,10 +258,10 @@ def loops_until_satisfied(subject: Subject, other: Subject, value: float | None)
         alike = subject.line_counts().loops_alike(other.line_counts())
     except UserCodeError:
         return False
-    return not alike and (isinstance(value, float) or _are_close(subject, other))
+    return not alike and (isinstance(value, float) or are_close(subject, other))
 
 
-def _are_close(subject: Subject, other: Subject) -> bool:
+def are_close(subject: Subject, other: Subject) -> bool:
     """Whether all differentiable outputs are within `_CLOSE` of each other, by the largest entry of each."""
     for number in subject.output_numbers:
         one, two = subject.first_call.outputs[number], other.first_call.outputs[number]

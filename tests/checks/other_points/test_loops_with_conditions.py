@@ -137,3 +137,48 @@ def test_steps_in_time_are_no_iteration_that_has_converged(ns):
         found = check_object(target, case_of(spec, settings))
         assert found.verdict is verdict
     assert {e.check for e in found.evidence if e.verdict is Verdict.FAILED} == {"constants"}
+
+
+def shifted(ns, u):
+    return ns.cat([u[-1:], u[:-1]])
+
+
+def ring(ns, *, is_right):
+    """The fixed point of u = clamp(x + 0.4 * shifted u) to within rounding; wrong: a clamped entry still passes on."""
+
+    class Ring(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, limit=1.0):
+            u = 0 * x
+            for _ in range(500):
+                new = ns.clamp(x + 0.4 * shifted(ns, u), -limit, limit)
+                done = float(ns.abs(new - u).max()) < 1e-15
+                u = new
+                if done:
+                    break
+            ctx.free = (ns.abs(u) < limit).to(x.dtype)
+            return u
+
+        @staticmethod
+        def backward(ctx, g):
+            free = ctx.free
+            start, passed = (g, free) if is_right else (g * free, 1 + 0 * free)
+            v = start
+            for _ in range(60):
+                passed_on = passed * v
+                v = start + 0.4 * ns.cat([passed_on[1:], passed_on[:1]])
+            return free * v, None
+
+    return Ring
+
+
+@pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
+@pytest.mark.usefixtures("unexplained")
+def test_a_bound_of_the_solution_does_not_decide_how_accurate_it_is(ns, is_right):
+    """With another bound the iteration takes another number of steps, since it converges to something else."""
+    inputs = (parse_input("x=3,value=[0.8,-0.3,0.4]"),)
+    spec = CheckSpec(target="planted:Ring", inputs=inputs, inputs_from=InputsFrom.FLAGS)
+    settings = Settings(order=1, samples=1, shrink=False, only=("gradient", "constants"))
+    found = check_object(ring(ns, is_right=is_right), case_of(spec, settings))
+    assert found.verdict is (Verdict.PASSED if is_right else Verdict.FAILED), found.notes
+    assert {e.check for e in found.evidence if e.verdict is Verdict.FAILED} == (set() if is_right else {"constants"})
