@@ -10,7 +10,7 @@ from gradcli.backends.base import FloatArray, Subject
 from gradcli.cases import with_defaults
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
-from gradcli.checks.iteration import iterates, reaches_its_limit
+from gradcli.checks.iteration import iterates, reaches_its_limit, stays_wrong
 from gradcli.checks.other_points.failing import failures
 from gradcli.checks.other_points.other_indices import other_indices
 from gradcli.checks.other_points.points import (
@@ -93,7 +93,8 @@ class OtherInputsCheck(Check):
 
     def _judged(self, situation: Situation, found: "Comparison", *, counts: bool) -> list[Evidence]:
         """What is wrong at one of the other inputs: failures where they count, else a note; nothing if it is right."""
-        steps, label = counts and iterates(situation.subject, found.arguments), _data_label(found.subject, found.data)
+        subject, label = situation.subject, _data_label(found.subject, found.data)
+        steps = counts and iterates(subject, found.arguments) and not stays_wrong(subject, found.arguments)
         if counts and not steps and (evidence := failures(self.name, situation, found.arguments, label)):
             return evidence
         wrong = wrong_at(situation, found.arguments)

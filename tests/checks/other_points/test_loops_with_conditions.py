@@ -182,3 +182,39 @@ def test_a_bound_of_the_solution_does_not_decide_how_accurate_it_is(ns, is_right
     found = check_object(ring(ns, is_right=is_right), case_of(spec, settings))
     assert found.verdict is (Verdict.PASSED if is_right else Verdict.FAILED), found.notes
     assert {e.check for e in found.evidence if e.verdict is Verdict.FAILED} == (set() if is_right else {"constants"})
+
+
+def drained(ns, *, is_right):
+    """A level that falls at some rate above three, in a number of steps; wrong: backward misses that it falls."""
+
+    class Drained(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, steps=8):
+            slopes = []
+            for _ in range(steps):
+                above = (x > 3).to(x.dtype)
+                slopes.append(1 - above / (2 * steps))
+                x = x - above * (x - 3) / (2 * steps)
+            ctx.slopes = slopes
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            for slope in ctx.slopes if is_right else ():
+                g = g * slope
+            return g, None
+
+    return Drained
+
+
+@pytest.mark.parametrize("made", ["right", "wrong", "converged"])
+@pytest.mark.usefixtures("unexplained")
+def test_an_error_that_more_steps_do_not_reduce_is_no_early_stop(ns, made):
+    """Newton's method is far from its limit at large inputs, and reaches it in more steps."""
+    target = converged(ns) if made == "converged" else drained(ns, is_right=made == "right")
+    spec = CheckSpec(target="planted:Target", inputs=(parse_input("x=9"),), inputs_from=InputsFrom.FLAGS)
+    settings = Settings(order=1, samples=1, shrink=False, only=("gradient", "other-inputs"))
+    found = check_object(target, case_of(spec, settings))
+    assert found.verdict is (Verdict.FAILED if made == "wrong" else Verdict.PASSED), found.notes
+    wrong = {e.check for e in found.evidence if e.verdict is Verdict.FAILED}
+    assert wrong == ({"other-inputs"} if made == "wrong" else set())
