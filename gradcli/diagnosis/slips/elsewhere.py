@@ -1,6 +1,7 @@
 """Other inputs at which a correction of backward has to be right as well: other values, numbers and sizes."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,6 +19,8 @@ _BEYOND = (3.0, -3.0)
 gradient that is wrong on one side of a threshold has corrections that only hold on that side."""
 _SMALLER = 0.75
 """Factor of float arguments: within what half to twice a number would be, and no probability or decay leaves [0, 1]."""
+_TINY, _AMONG = 0.01, (2.0, 0.5, 0.125)
+"""A number below the first part of an input's median entry is raised to the others: to where outputs may lie."""
 _LONGER = 2
 """Added to the smallest size, twice that to the next and so on: odd sizes, such as those of kernels, stay odd, and
 `n - 1` is not another size any more. Added to each size where forward insists on how they differ."""
@@ -80,16 +83,32 @@ def with_zeros(facts: Facts) -> Iterator[Facts]:
             yield there.bound_anew()
 
 
-def at_other_numbers(facts: Facts) -> Facts | None:
-    """The facts with other values of float arguments; None without any, or if forward rejects these."""
+def at_other_numbers(facts: Facts) -> Iterator[Facts]:
+    """The facts with other values of float arguments; none without any, or where forward rejects these.
+
+    Numbers much smaller than the inputs then lie among these, except tolerances: `y > 0` and `y > floor` are the same
+    where no `y` lies between.
+    """
     given = with_defaults(facts.subject.arguments, facts.subject.info)
-    arguments = [
-        replace(a, value=_SMALLER * a.value) if not a.is_tensor and isinstance(a.value, float) else a for a in given
-    ]
-    if all(a is b for a, b in zip(arguments, given, strict=True)):
-        return None
-    there = facts.at(_values(facts), arguments)
-    return None if there is None else there.bound_anew()
+    sizes = [np.median(np.abs(a.value)) for a in given if a.is_tensor and a.requires_grad and a.value.size]
+    median = float(min(sizes, default=0.0))
+    raised = {a.name for a in given if _is_real(a) and "tol" not in a.name and 0 < abs(a.value) < _TINY * median}
+    for part in (None, *_AMONG) if raised else (None,) if any(map(_is_real, given)) else ():
+        arguments = [
+            replace(a, value=math.copysign(part * median, a.value))
+            if part is not None and a.name in raised
+            else replace(a, value=_SMALLER * a.value)
+            if _is_real(a)
+            else a
+            for a in given
+        ]
+        there = facts.at(_values(facts), arguments)
+        if there is not None:
+            yield there.bound_anew()
+
+
+def _is_real(argument: Argument) -> bool:
+    return not argument.is_tensor and isinstance(argument.value, float)
 
 
 def at_other_sizes(facts: Facts) -> Facts | None:

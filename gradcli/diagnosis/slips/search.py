@@ -321,7 +321,7 @@ class SlipSearch:
         if self._far is None:
             origin = None if self._facts.origin is None else self._facts.origin.bound_anew()
             here = self._facts
-            meant = (origin, at_other_numbers(here), at_other_sizes(here), *at_reordered_sizes(here))
+            meant = (origin, *at_other_numbers(here), at_other_sizes(here), *at_reordered_sizes(here))
             self._far = [*far_away(self._facts), *((facts, True) for facts in meant if facts is not None)]
         return self._far
 

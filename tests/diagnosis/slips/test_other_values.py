@@ -90,6 +90,21 @@ class Wave(Function):
         s = torch.sin(x)
         return {returned}
 """
+ROOT = """
+class Root(Function):
+    @staticmethod
+    def forward(ctx, x, w, low=1e-4):
+        power = x * w
+        ctx.save_for_backward(x, w)
+        ctx.low = low
+        return power.clamp(min=low).sqrt()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        m = {mask}g / (x * w).clamp(min=ctx.low).sqrt() / 2
+        return m * w, m * x, None
+"""
 
 
 def checked(tmp_path, source, *, samples=1):
@@ -107,6 +122,7 @@ def checked(tmp_path, source, *, samples=1):
         RATIO.format(by_step=RATIO_RIGHT),
         OUTER.format(condition="False"),
         WAVE.format(returned="g * torch.cos(x) * height, g * s"),
+        ROOT.format(mask="(x * w > ctx.low) * "),
     ],
 )
 def test_the_right_twins_pass(tmp_path, source):
@@ -143,3 +159,10 @@ def test_a_correction_of_one_gradient_may_not_change_another_wrong_one(tmp_path)
     case = checked(tmp_path, WAVE.format(returned="g * s * height, g * s / 2"))
     assert {finding.input for finding in case.findings} == {"x", "height"}
     assert not any("line 17" in finding.message for finding in case.findings)
+
+
+def test_a_comparison_with_zero_is_no_correction_where_forward_clamps_at_another_number(tmp_path):
+    """Hardly any product lies between zero and the limit until that is as large as they are."""
+    case = checked(tmp_path, ROOT.format(mask=""))
+    assert {finding.input for finding in case.findings} == {"x", "w"}
+    assert not any(CORRECTED in finding.message for finding in case.findings)
