@@ -36,7 +36,7 @@ def test_indices_of_take_are_found_in_either_place(first, wrong):
         rule = jax.custom_vjp(permute)
         rule.defvjp(lambda val, p: (chosen(val, p), (val, p)), lambda kept, g: (gradient(kept, g), None))
     (case,) = gradcli.check(rule, order=1, samples=1, shrink=False, only=["gradient"]).cases
-    assert [spec.domain for spec in case.inputs if spec.name == "permutation"] == ["indices"], case.error
+    assert [spec.domain for spec in case.inputs if spec.name == "permutation"] == ["permutation"], case.error
     assert [finding.input for finding in case.findings] == ["val"] * wrong
 
 
