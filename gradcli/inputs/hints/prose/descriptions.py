@@ -27,7 +27,7 @@ _BRIEF = (
 )
 """What follows a name, and its shape if that is given, at the begin of such a description."""
 _KIND = (
-    r"(?:bool(?:ean)?|binary|0\s?/\s?1|integers?|int(?:32|64)?|(?:class\s+)?labels|class\s+indices|complex(?:-valued)?"
+    r"(?:bool(?:ean)?|binary|0\s?/\s?1|integers?|int(?:32|64)?|(?:class\s+)?labels|masks?\s+of|class\s+indices|complex(?:-valued)?"
     r"|(?:(?:uniform|gaussian|normal|standard|random|white)\s+)*noise|permutation|frozen|fixed|constants?|detached"
     r"|ground[- ]truth)"
 )
@@ -79,10 +79,11 @@ _IF = r"(?:for|if|when)\b"
 _BIT = r"[01](?:\.0?)?"
 BITS = (
     rf"(?:\bin\s*|∈\s*)?\{{\s*{_BIT}\s*,\s*{_BIT}\s*\}}|(?<![\w.])(?:0\s*(?:/|\bor\b)\s*1|1\s*(?:/|\bor\b)\s*0)(?![\w.]*\w)"
+    r"|(?<=\bof )(?:0s? and 1s?|1s? and 0s?|zeros and ones|ones and zeros)(?![\w.]*\w)"
     rf"|(?<![\w.])(?:0(?: {_IF}|\s*=)[^.;()<>≤≥]*\b1(?: {_IF}| otherwise\b|\s*=)"
     rf"|1(?: {_IF}|\s*[=:])[^.;()<>≤≥]*\b0(?: {_IF}| otherwise\b|\s*[=:]))"
 )
-"""The labels 0 and 1, as in `{0, 1}`, `0/1` and `0 for the negative class and 1 for the positive class`.
+"""The labels 0 and 1, as in `{0, 1}`, `0/1`, `mask of 0 and 1` and `0 for the negative class and 1 for the other`.
 
 `0: real part, 1: imaginary part` names the places along an axis, unlike `1: observed, 0: censored`.
 """
