@@ -32,9 +32,7 @@ def shrink(
     """Smaller and simpler arguments for which the failure stays.
 
     Axes of equal size shrink together, or with those of which it divides the size, as 4·H and N·D, and then one by one,
-    except that rows and their labels stay equally many, and that an axis becomes one entry beside longer ones of its
-    size only where it could have another size as well: a tensor that broadcasts may show another mistake. Then values
-    become 0, 1, -1, 2, 0.5 or short decimals, within
+    except that rows and their labels stay equally many. Then values become 0, 1, -1, 2, 0.5 or short decimals, within
     each input's domain. Whether a tensor requires a gradient, dtypes and constants are kept. The result depends on the
     arguments alone, as long as the budget lasts.
 
@@ -66,9 +64,8 @@ class _Shrinking:
         budget_seconds: float,
         most_seconds: float,
     ) -> None:
-        self.current = self._start = arguments
+        self.current = arguments
         self._axes = _axes_by_size(arguments)
-        self._apart: dict[tuple[tuple[int, int], ...], bool] = {}
         self._still_fails = still_fails
         self._worked_until = time.thread_time() + budget_seconds
         self._deadline = time.perf_counter() + most_seconds
@@ -79,14 +76,7 @@ class _Shrinking:
         return self._tries >= MAX_TRIES or late
 
     def _accept(self, candidate: Arguments) -> bool:
-        """Keep `candidate` if it still fails."""
-        fails = self._fails(candidate)
-        if fails:
-            self.current = candidate
-        return fails
-
-    def _fails(self, candidate: Arguments) -> bool:
-        """Whether a candidate still fails; copies are handed out, since a forward may write into its arguments.
+        """Keep `candidate` if it still fails; copies are handed out, since a forward may write into its arguments.
 
         Matrices of a domain of square ones stay square.
         """
@@ -95,9 +85,12 @@ class _Shrinking:
         ):
             return False
         self._tries += 1
-        return self._still_fails(
+        fails = self._still_fails(
             tuple(replace(each, value=each.value.copy()) if each.is_tensor else each for each in candidate)
         )
+        if fails:
+            self.current = candidate
+        return fails
 
     def reduce_sizes(self) -> None:
         """Shrink axes until no step is left."""
@@ -115,39 +108,22 @@ class _Shrinking:
             for target in _targets(size) if any(other > size and other % size == 0 for other in sizes) else ():
                 yield tuple(_cut_with_multiples(argument, size, target) for argument in self.current)
         for axes in self._axes.values():
-            yield from self._with_axes_cut(axes)
-            for some in () if self._belong_together(axes) else _parts(axes):
-                yield from self._with_axes_cut(some, [other for other in axes if other not in some])
+            groups = [axes] if self._belong_together(axes) else [axes, *([each] for each in axes)]
+            yield from (cut for group in groups for cut in self._with_axes_cut(group))
 
     def _belong_together(self, axes: _Axes) -> bool:
         """Whether axes are those of several tensors, one of labels, indices or a mask for the entries of the others."""
         owners = {index for index, _ in axes}
         return len(owners) > 1 and any(self.current[index].value.dtype.kind in "biu" for index in owners)
 
-    def _with_axes_cut(self, axes: _Axes, others: _Axes = ()) -> Iterator[Arguments]:
-        """The arguments with some axes cut, if these still have one size.
-
-        To one entry, which may broadcast, only if they are apart from the others that have this size.
-        """
-        found = {self._size_of(each) for each in axes}
-        is_tied = any(self._size_of(other) in found for other in others)
+    def _with_axes_cut(self, axes: _Axes) -> Iterator[Arguments]:
+        """The arguments with some axes cut, if these still have one size."""
+        found = {self.current[index].value.shape[axis] for index, axis in axes}
         for target in _targets(found.pop()) if len(found) == 1 else ():
-            if target > 1 or not is_tied or self._are_apart(axes):
-                yield _with_axes_of(self.current, axes, target)
-
-    def _are_apart(self, axes: _Axes) -> bool:
-        """Whether the failure stays where these axes alone are shorter than they were at first, and not one entry."""
-        key = tuple(axes)
-        if key not in self._apart:
-            index, axis = axes[0]
-            size = self._start[index].value.shape[axis]
-            self._apart[key] = size > 2 and self._fails(_with_axes_of(self._start, axes, size - 1))
-        return self._apart[key]
-
-    def _size_of(self, axis: tuple[int, int]) -> int:
-        index, own = axis
-        size: int = self.current[index].value.shape[own]
-        return size
+            own = [tuple(axis for at, axis in axes if at == index) for index in range(len(self.current))]
+            yield tuple(
+                _cut(a, a.value.shape[of[0]], target, of) if of else a for a, of in zip(self.current, own, strict=True)
+            )
 
     def simplify_values(self) -> None:
         """Replace whole tensors by simple ones, then single entries, then round."""
@@ -200,21 +176,6 @@ def _axes_by_size(arguments: Arguments) -> dict[int, _Axes]:
         for axis, size in enumerate(argument.value.shape if _may_be_cut(argument) else ()):
             found.setdefault(size, []).append((index, axis))
     return dict(sorted(found.items(), reverse=True))
-
-
-def _parts(axes: _Axes) -> Iterator[_Axes]:
-    """The axes that are the same one of several tensors, such as the first, and each axis alone."""
-    for number in sorted({axis for _, axis in axes}):
-        same = [each for each in axes if each[1] == number]
-        if 1 < len(same) < len(axes):
-            yield same
-    yield from ([each] for each in axes)
-
-
-def _with_axes_of(arguments: Arguments, axes: _Axes, target: int) -> Arguments:
-    """The arguments with some axes, which have one size, cut."""
-    own = [tuple(axis for at, axis in axes if at == index) for index in range(len(arguments))]
-    return tuple(_cut(a, a.value.shape[of[0]], target, of) if of else a for a, of in zip(arguments, own, strict=True))
 
 
 def _cut(argument: Argument, size: int, target: int, axes: Sequence[int] | None) -> Argument:

@@ -58,21 +58,6 @@ def test_equal_axes_of_one_tensor_may_become_different():
     assert x.value.shape == (1, 2)
 
 
-def test_equal_axes_of_two_tensors_become_different_only_where_neither_broadcasts():
-    """Where 3 and 3 entries may be 2 and 3, they may be 1 and 3 as well; where they may not, that is another case."""
-
-    def broadcasts(given):
-        x, y = (each.value for each in given)
-        return x.shape in (y.shape, (1,)) and y.size >= 2
-
-    x, y = shrink(arguments("x=4", "y=4"), broadcasts)
-    assert x.value.shape == y.value.shape == (2,)
-    x, y = shrink(arguments("x=4", "y=4"), lambda given: given[1].value.size >= 2)
-    assert (x.value.shape, y.value.shape) == ((1,), (2,))
-    x, y = shrink(arguments("x=1", "y=4"), broadcasts)
-    assert (x.value.shape, y.value.shape) == ((1,), (2,))
-
-
 def test_square_matrices_stay_square():
     (x,) = shrink(arguments("x=3x3,domain=spd"), lambda given: given[0].value.shape[1] >= 2)
     assert x.value.shape == (2, 2)

@@ -91,6 +91,17 @@ def _returns_numbers(subject: Subject, name: str | None) -> bool:
     return any(not (each.is_none or each.is_tensor) or bool(np.any(each.value)) for each in returned)
 
 
+def _has_its_shape(subject: Subject, name: str | None) -> bool:
+    """Whether backward returns a gradient of an input's own shape, or none, for this input; True if it raises."""
+    try:
+        raw = subject.raw_backward([np.ones(block.shape, block.dtype) for block in subject.codomain.blocks])
+    except GradcliError:
+        return True
+    places = [place for place, argument in enumerate(subject.arguments) if argument.name == name]
+    shapes = [(raw.gradients[n].shape, subject.arguments[n].shape) for n in places if n < len(raw.gradients)]
+    return all(returned in (None, own) for returned, own in shapes)
+
+
 def _kind(e: Evidence) -> FindingKind | None:
     return None if e.finding is None else e.finding.kind
 
@@ -102,10 +113,15 @@ def is_same(one: Finding, other: Finding) -> bool:
 
 @final
 class Recheck:
-    """Whether other arguments of a subject fail as it did."""
+    """Whether other arguments of a subject fail as it did.
+
+    They do not where an input broadcasts that did not before: backward then returns a gradient of another shape than
+    its own, which is wrong for a further reason.
+    """
 
     def __init__(self, subject: Subject, proof: FailureProof, settings: Settings, seed: int) -> None:
         self._subject, self._proof, self._seed = subject, proof, seed
+        self._keeps_shape = proof.is_of_values and _has_its_shape(subject, proof.finding.input)
         self._settings = replace(settings, only=proof.checks, skip=(), order=max(proof.finding.order, 1))
 
     def fails(self, arguments: Sequence[Argument]) -> bool:
@@ -115,6 +131,8 @@ class Recheck:
             other = self._subject.rebind(tuple(arguments))
             seen = run_battery(other, self._settings, seed=self._seed)
             if not proof.holds_in(seen) or point_elsewhere(other, proof.finding, seen) is not None:
+                return False
+            if self._keeps_shape and not _has_its_shape(other, proof.finding.input):
                 return False
             return not proof.is_of_shape or _returns_numbers(other, proof.finding.input)
         except GradcliError:  # forward or backward refuses these arguments: they do not show the finding
@@ -155,9 +173,9 @@ class Recheck:
                 block = names.index(proof.finding.input)
                 point = other.base_point(order, self._seed)
                 answer = refuted(map_, point, block, seed=self._seed, significance=situation.significance)
+                return answer is True and (not self._keeps_shape or _has_its_shape(other, proof.finding.input))
         except GradcliError:  # as above
             return False
-        return answer is True
 
 
 def point_elsewhere(subject: Subject, finding: Finding, evidence: Sequence[Evidence]) -> FloatArray | None:
