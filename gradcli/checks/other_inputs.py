@@ -12,7 +12,6 @@ from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
 from gradcli.checks.iteration import iterates, reaches_its_limit, stays_wrong
 from gradcli.checks.other_points.failing import failures
-from gradcli.checks.other_points.other_indices import other_indices
 from gradcli.checks.other_points.points import (
     TOGETHER,
     Arguments,
@@ -79,7 +78,7 @@ class OtherInputsCheck(Check):
         parts = [part for part in (drawn, {**drawn, **data} if data else {}) if part]
         compared, overflow = False, None
         for part in parts + ([all_bounds] if all_bounds != drawn else []):
-            further = other_indices(subject.arguments, info) if part is drawn else iter(())
+            further = _other_indices(subject) if part is drawn else iter(())
             sweep = _Sweep(situation, witness, part, further)
             for found in sweep.doubtful():
                 evidence = self._judged(situation, found, counts=part in parts)
@@ -219,6 +218,14 @@ class _Sweep:
             return None
         same = other.output_numbers == subject.output_numbers and other.active == subject.active
         return other if same and other.codomain.size == subject.codomain.size else None
+
+
+def _other_indices(subject: Subject) -> Iterator[Arguments]:
+    if not any(a.is_tensor and a.value.dtype.kind in "iu" and is_drawn(a) for a in subject.arguments):
+        return iter(())
+    from gradcli.checks.other_points.other_indices import other_indices
+
+    return other_indices(subject.arguments, subject.info)
 
 
 def _drawn_data(subject: Subject) -> dict[int, Bounds]:

@@ -1,6 +1,7 @@
 """Reading the hints on a target: what its source and documentation say of each argument."""
 
 import ast
+import re
 from collections import ChainMap, deque
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -9,20 +10,20 @@ from gradcli.inputs.hints.argument_names import excludes_tensors, names_tensors
 from gradcli.inputs.hints.buffers import arrays_written_into, single_entries, written_into
 from gradcli.inputs.hints.conjugates import complex_among, conjugates_arguments, surroundings
 from gradcli.inputs.hints.documented_order import documented_order
-from gradcli.inputs.hints.documented_shapes import documented_shapes
+from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes, texts_of
 from gradcli.inputs.hints.documented_values import documented_values
 from gradcli.inputs.hints.einsums import einsum_letters
 from gradcli.inputs.hints.entries_read import entries_read, with_counts, without_components
 from gradcli.inputs.hints.one_hot_labels import one_hot_labels
 from gradcli.inputs.hints.prose.differentiated import undifferentiated
-from gradcli.inputs.hints.prose.equations import with_equations
-from gradcli.inputs.hints.prose.unnamed_shapes import unnamed_shapes
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.suggested_constants import numbers_among
 from gradcli.inputs.hints.summed_gradients import returned_values, sums_of, sums_of_named
 from gradcli.sources import nodes_of, source_of, tree_of
 from gradcli.targets import TargetInfo
 
+_GROUP = re.compile(r"[(\[]\s*\w+\s*,")
+"""The begin of a shape in brackets."""
 _recent: deque[tuple[TargetInfo, Hashable, SourceHints]] = deque(maxlen=4)
 """What was read last. A case reads the hints on one target up to eleven times: of itself, smaller, and corrected."""
 
@@ -52,6 +53,22 @@ def _are_same_objects(one: TargetInfo, other: TargetInfo) -> bool:
     return all(a is b for a, b in zip(*parts, strict=True))
 
 
+def _with_further(
+    shapes: Mapping[str, tuple[Axis, ...]], needed: Sequence[str], called: Sequence[str], source: str, text: str
+) -> dict[str, tuple[Axis, ...]]:
+    """The documented shapes with those that stand without names, and with sizes that equations give."""
+    found = dict(shapes)
+    if any(_GROUP.search(each) for each in texts_of(source, text)):
+        from gradcli.inputs.hints.prose.unnamed_shapes import unnamed_shapes
+
+        found |= unnamed_shapes(needed, source, text)
+    if found:
+        from gradcli.inputs.hints.prose.equations import with_equations
+
+        found = with_equations(found, called, source, text)
+    return found
+
+
 def _random_keys(info: TargetInfo, names: Sequence[str], source: str) -> Mapping[str, bool]:
     if info.backend != "jax":
         return {}
@@ -68,8 +85,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     called = list(dict.fromkeys(written.values()))
     shapes = documented_shapes(called, own, info.documentation, annotations)
     needed = [p.name for p in info.parameters if not (p.has_default or excludes_tensors(p.annotation or ""))]
-    shapes = {**shapes, **unnamed_shapes(needed, own, info.documentation)}
-    shapes = with_equations(shapes, called, own, info.documentation)
+    shapes = _with_further(shapes, needed, called, own, info.documentation)
     only = needed[0] if len(needed) == 1 else None
     values = documented_values(called, own, info.documentation, only=only, shapes=shapes).of_each(written)
     tree = tree_of(own)

@@ -13,7 +13,6 @@ from gradcli.inputs.hints.buffers import arrays_written_into
 from gradcli.inputs.hints.conjugates import own_function, surroundings
 from gradcli.inputs.hints.documented_order import documented_order
 from gradcli.inputs.hints.documented_shapes import documented_shapes, names_in, size_of
-from gradcli.inputs.hints.prose.equations import with_equations
 from gradcli.inputs.hints.suggested_constants import sure_constants
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.named_axes import SIZES
@@ -111,6 +110,8 @@ def _documented(info: TargetInfo) -> dict[str, str]:
     source = source_of(info.forward)
     arguments = [parameter.name for parameter in info.parameters]
     shapes = documented_shapes(arguments, source, info.documentation)
+    from gradcli.inputs.hints.prose.equations import with_equations
+
     shapes = with_equations(shapes, arguments, source, info.documentation)
     axes = [axis for shape in shapes.values() for axis in shape]
     names = dict.fromkeys(name for axis in axes if isinstance(axis, str) for name in names_in(axis))

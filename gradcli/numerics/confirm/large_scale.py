@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gradcli.numerics.claims.compare import resolution_of
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.confirm.wide_errors import Wrong, disagreement
 from gradcli.numerics.confirm.wide_steps import Wide, agreement
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.formats import may_be_half
@@ -20,6 +20,9 @@ from gradcli.numerics.regularity.quantisation import has_plateaus, is_rough
 from gradcli.numerics.regularity.stored_format import floating_format, format_at
 from gradcli.numerics.sampling.directions import random_direction, within
 from gradcli.numerics.sampling.line import on_grid
+
+if TYPE_CHECKING:
+    from gradcli.numerics.confirm.wide_errors import Wrong
 
 FEW_DIGITS = (
     "the outputs are rounded to {0:.0e} of their magnitude, so finite differences with small steps show only "
@@ -130,7 +133,7 @@ def _over_wide_steps(site: Site, outcome: BlockOutcome, significance: float) -> 
     wide = agreement(alone, pair, outcome.max_rel_error)
     if wide is not None:
         return _agreed(site, pair, outcome, wide)
-    wrong = disagreement(alone, pair, significance)
+    wrong = _disagreement(alone, pair, significance)
     return None if wrong is None else _wrong(alone, pair, outcome, wrong)
 
 
@@ -177,7 +180,7 @@ def _unless_few_digits(site: Site, outcome: BlockOutcome, significance: float) -
         undecided = _undecided(outcome, FEW_DIGITS.format(EPS if stored is None else stored.roundoff))
         if few:
             return _over_wide_steps(site, undecided, significance) or undecided
-        wrong = disagreement(site, pair, significance)
+        wrong = _disagreement(site, pair, significance)
         return outcome if wrong is None else _wrong(site, pair, undecided, wrong)
     return _unless_two_slopes(site, outcome)
 
@@ -246,6 +249,12 @@ def _agreed(site: Site, pair: Pair, outcome: BlockOutcome, wide: Wide) -> BlockO
         note=wide.note,
         reference=DIFFERENCES,
     )
+
+
+def _disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
+    from gradcli.numerics.confirm.wide_errors import disagreement  # a smooth function needs none of it
+
+    return disagreement(site, pair, significance)
 
 
 def _wrong(site: Site, pair: Pair, outcome: BlockOutcome, wrong: Wrong) -> BlockOutcome:
