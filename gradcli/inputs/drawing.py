@@ -210,7 +210,7 @@ def _boolean(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDA
         lacking = min(2, room) - int((drawn == value).sum())
         if lacking > 0:
             drawn.flat[generator.permutation(np.flatnonzero(drawn != value))[:lacking]] = value
-    if drawn.ndim >= 2 and shape[-1] >= _LONG_ROW:  # a softmax or a mean over a row without entries is no number
+    if drawn.ndim >= 2 and shape[-1] >= _LONG_ROW:  # the softmax or mean of an empty row is NaN
         rows = drawn.reshape(-1, shape[-1])
         alike = np.flatnonzero((rows == rows[:, :1]).all(1))
         places = generator.integers(0, shape[-1], alike.size)

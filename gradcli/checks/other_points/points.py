@@ -87,7 +87,7 @@ def other_points(
 
     Args:
         arguments: as they were given or inferred.
-        rooms: where the entries of each input that may change may lie, by position.
+        all_bounds: where the entries of each input that may change may lie, by position.
         generator: decides which entry gets which value.
         left_out: changes that were tried already.
         between: numbers between the constants of the source.

@@ -50,7 +50,7 @@ _OPERAND = re.compile(r"(?:\S[ \t]*[-+*/^@=]|[\d)\]])\s*$")
 """What stands before an operand of a formula: the e in `(J J^T)^-1 e, J: (m, n)` has another shape than J."""
 _COLON = re.compile(r"[:=]\s*$")
 _TYPES = frozenset({"optional", "required", "default", "float", "int", "bool", "str", "none", "real", "complex"})
-"""What stands in brackets behind the names of several arguments and is no size: `eps: (float, optional)`."""
+"""Words in brackets behind several arguments that are not sizes: `eps: (float, optional)`."""
 _RANGE = re.compile(r"(?:\bin|\bwithin|\bbetween|∈)\s*$")
 _HEAD = re.compile(r"^[-*\s]*(?::param\s+)?[`'\"*]*(?P<name>\w+)[`'\"*]*\s*(?:\([^)]*\)\s*)?:", re.MULTILINE)
 """What begins the description of an argument in a list of arguments."""

@@ -61,8 +61,8 @@ class Choice:
     """What one argument may be.
 
     `kind` is one of `TENSORS`, "value", "fixed-value" or "omitted"; `text` is the value's repr, by which choices are
-    told apart (1, 1.0 and True are equal to Python). A "label" is a real tensor without a gradient, a
-    "complex-label" a complex one. A "number-tensor"
+    told apart (1, 1.0 and True are equal to Python). A "label" is a real tensor without a gradient; a
+    "complex-label" is a complex tensor without one. A "number-tensor"
     is one without a gradient that need not change an output: of rank 0 in place of a number, which backward alone may
     use, and of another rank where forward may read only the shape. An "idle-tensor" need not either: it takes its place
     where backward has a gradient for it. A "key" is a random key of JAX's, a "typed-key" one made by `jax.random.key`.
