@@ -4,10 +4,10 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
-from typing import Any, TextIO, final
+from typing import Any, TextIO, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ lost_devices: set[str] = set()
 _ORDINARY = 1000.0
 """A backward that iterates to an absolute tolerance near float64's rounding runs forever for larger cotangents."""
 Cotangents = Sequence[NDArray[Any] | None]
+_Result = TypeVar("_Result")
 
 
 def are_ordinary(cotangents: Cotangents) -> bool:
@@ -127,6 +128,13 @@ class Session:
         yield first
         if first.is_void:
             yield nullcontext(first)
+
+    def run_alike(self, work: Callable[[], _Result]) -> _Result:
+        """What `work` returns; it runs again, with every call seeded, if random numbers were drawn."""
+        began_lazily = self.lazy
+        found = work()
+        self.check()
+        return work() if began_lazily and not self.lazy else found
 
     def needs_rerun(self) -> bool:
         """Whether what ran in the first attempt has to run again."""

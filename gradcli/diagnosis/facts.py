@@ -25,6 +25,7 @@ from gradcli.numerics.sampling.directions import entry_scales, snap
 from gradcli.verdict import tells_apart
 
 DIRECTIONS = 3
+"""Random directions for each input; one at other inputs, where an explanation is only confirmed."""
 REAL_ROWS = (0, 1)
 """The cotangents without an imaginary part: for them a wrong conjugate shows as the conjugate of the right gradient."""
 _MARGIN = 3.0
@@ -49,7 +50,9 @@ class Slope:
 class Facts:
     """What backward returned for a few cotangents, and slopes of forward along random directions of each input."""
 
-    def __init__(self, subject: Subject, seed: int, outputs: NDArray[np.intp] | None = None) -> None:
+    def __init__(
+        self, subject: Subject, seed: int, outputs: NDArray[np.intp] | None = None, *, confirms: bool = False
+    ) -> None:
         """Use ones and random numbers as grad_output, zero outside of `outputs` (flat indices) if these are given."""
         self.subject = subject
         self._seed, self._outputs = seed, outputs
@@ -63,7 +66,8 @@ class Facts:
         self.cotangents: FloatArray = np.vstack([_ones(subject), random])
         if outputs is not None:
             self.cotangents *= np.isin(np.arange(size), outputs)
-        self._slopes: dict[int, tuple[Slope, ...]] = {}
+        self._slopes: dict[int, list[Slope]] = {}
+        self._confirms = confirms
         self._entry_slopes: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
         self._tables: dict[int, Table | None] = {}
         self.origin: Facts | None = None
@@ -95,13 +99,14 @@ class Facts:
 
     def bound_anew(self) -> "Facts":
         """The same facts with calls limited in time, as at inputs that gradcli chose: a call may not return."""
-        other = Facts(self.subject.rebind(self.subject.arguments), self._seed, self._outputs)
+        anew = self.subject.rebind(self.subject.arguments)
+        other = Facts(anew, self._seed, self._outputs, confirms=self._confirms)
         other._slopes = self._slopes
         return other
 
     def over(self, subject: Subject) -> "Facts":
         """The facts of the same target at other arguments, with random numbers from the same seed."""
-        return Facts(subject, self._seed)
+        return Facts(subject, self._seed, confirms=True)
 
     def rearranged(self, number: int) -> "Facts | None":
         """The facts at inputs whose entries are all permuted and moved a little; None if forward rejects them.
@@ -148,23 +153,25 @@ class Facts:
         except UserCodeError:  # inputs that gradcli chose, which forward need not accept
             return None
         same = there.active == self.subject.active and there.codomain.blocks == self.subject.codomain.blocks
-        return Facts(there, self._seed, self._outputs) if same else None
+        return Facts(there, self._seed, self._outputs, confirms=True) if same else None
 
     def of(self, position: int) -> tuple[Gradient, ...]:
         """What backward returned for the argument at `position`, for each cotangent."""
         return tuple(row[position] if position < len(row) else None for row in self.returned)
 
     def slopes(self, place: int) -> tuple[Slope, ...]:
-        """Slopes along random directions of the active input number `place`."""
-        if place not in self._slopes:
-            generator = np.random.default_rng([self._seed, 29, place])
-            where = self.subject.domain.slices[place]
-            found: list[Slope] = []
-            for _ in range(DIRECTIONS):
-                noise = found[0].noise if found else None
-                found.append(self._slope(generator, self._direction(generator, where), noise))
-            self._slopes[place] = tuple(found)
-        return self._slopes[place]
+        """Slopes along DIRECTIONS random directions of the active input number `place`."""
+        return self.compared(place, DIRECTIONS)
+
+    def compared(self, place: int, count: int | None = None) -> tuple[Slope, ...]:
+        """The slopes that an explanation is compared with: the first one alone where it is only confirmed."""
+        count = count or (1 if self._confirms else DIRECTIONS)
+        found, size = self._slopes.setdefault(place, []), self.subject.domain.blocks[place].size
+        for number in range(len(found), 1 if size == 1 else count):
+            generator = np.random.default_rng([self._seed, 29, place, number])
+            direction = self._direction(generator, self.subject.domain.slices[place])
+            found.append(self._slope(generator, direction, found[0].noise if found else None))
+        return tuple(found[:count]) if size > 1 else tuple(found[:1]) * count  # all are alike for a single number
 
     def table(self, place: int) -> Table | None:
         """The whole Jacobian in the active input number `place`; None where it is complex or large."""
@@ -178,7 +185,7 @@ class Facts:
 
     def is_felt(self, place: int) -> bool:
         """Whether forward's slope along the active input number `place` is nonzero beyond its bound."""
-        return any(bool((np.abs(s.values) > _MARGIN * s.bounds).any()) for s in self.slopes(place))
+        return any(bool((np.abs(s.values) > _MARGIN * s.bounds).any()) for s in self.compared(place))
 
     def explains(self, place: int, candidate: Sequence[Gradient], *, rows: Sequence[int] | None = None) -> bool:
         """Whether `candidate` (one gradient a cotangent) is the gradient of the active input number `place`.
@@ -247,7 +254,7 @@ class Facts:
                 _size(flat, s.direction[where]),
                 relative,
             )
-            for s in self.slopes(place)
+            for s in self.compared(place)
         ]
         return False if False in judgements else None if None in judgements else True
 
@@ -274,7 +281,7 @@ class Facts:
             direction = np.zeros(self._point.size)
             direction[where.start + coordinate] = scale = self._scales[where.start + coordinate] * 0.75
             generator = np.random.default_rng([self._seed, 31, place, coordinate])
-            noise = self._slopes[place][0].noise if place in self._slopes else None
+            noise = self._slopes[place][0].noise if self._slopes.get(place) else None
             estimate = self._estimate(generator, direction, self.cotangents, noise)
             found = self._entry_slopes[place, coordinate] = estimate.value / scale, estimate.bound / scale
         return float(found[0][row]), float(found[1][row])

@@ -55,11 +55,19 @@ def name_findings(
     `corrections`, an edit of backward that corrects a wrong gradient is searched for, whatever the finding's name.
     """
     failed = [e for e in evidence if e.verdict is Verdict.FAILED]
-    with watched() as watchdog, watchdog.during("naming", optional=True, share=NAMING_SECONDS), subject.session():
+
+    def found() -> tuple[Finding, ...]:
         try:
             return _name_all(failed, subject, seed, corrections, _right(evidence))
         except OverrunError:
             return without_names(failed, subject)
+
+    with (
+        watched() as watchdog,
+        watchdog.during("naming", optional=True, share=NAMING_SECONDS),
+        subject.session(lazy=True) as session,
+    ):
+        return session.run_alike(found)
 
 
 def without_names(failed: Sequence[Evidence], subject: Subject, *, located: bool = True) -> tuple[Finding, ...]:

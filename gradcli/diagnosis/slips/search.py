@@ -276,7 +276,7 @@ class SlipSearch:
         for place in slip.fixes:
             if not are_finite(before, facts.subject.active[place]):
                 continue
-            known = all(np.isfinite(s.values).all() and np.isfinite(s.bounds).all() for s in facts.slopes(place))
+            known = all(np.isfinite(s.values).all() and np.isfinite(s.bounds).all() for s in facts.compared(place))
             if known and not are_finite(rows, facts.subject.active[place]):
                 return True
             if known and facts.is_felt(place) and judged(facts, place, rows, _SPOILT) is False:

@@ -21,10 +21,11 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.domains import INTEGRAL
 from gradcli.inputs.search.budget import at_most
 from gradcli.results import CheckResult, Evidence
-from gradcli.runner.arguments.prepare import Prepared
+from gradcli.runner.arguments.prepare import Prepared, prepared
 from gradcli.runner.outcome.modes import other_modes
 from gradcli.runner.planning.plan import CheckCase
 from gradcli.verdict import Verdict
+from gradcli.watchdog.case import Watchdog
 from gradcli.watchdog.limit import TimeLimit
 
 CaseCheck = Callable[..., CheckResult]
@@ -96,7 +97,7 @@ def _proof(
             return None
         if own.resolution is not None and own.resolution > USUAL_RESOLUTION:
             return None
-        there = _inferred_anew(noted, ready, rebuilt(ready, target, codes))
+        there = _inferred_anew(noted, ready, rebuilt(ready, target, codes), own)
         if _has_failed(there) or (there is None and ready.supply.source is InputsFrom.INFERRED):
             return None
         elsewhere = _elsewhere(ready, target, codes, noted, limit)
@@ -231,15 +232,22 @@ def _checked(
         return None
 
 
-def _inferred_anew(check: CaseCheck, ready: Prepared, target: object) -> CheckResult | None:
-    """The result at the inputs that are inferred for the patched target, which may be others than for the wrong one."""
+def _inferred_anew(check: CaseCheck, ready: Prepared, target: object, own: CheckResult) -> CheckResult | None:
+    """The result at the inputs that are inferred for the patched target; `own` where they are the case's own."""
     case = plain(ready.case)
     spec = replace(case.spec, inputs=None, inputs_from=InputsFrom.INFERRED)
     case = replace(case, spec=spec, settings=replace(case.settings, samples=1))
     limited = ready.supply.source is not InputsFrom.INFERRED
     try:
-        with at_most(_FEW_TRIES) if limited else contextlib.nullcontext():
-            return check(target, case, named=False)
+        with (
+            at_most(_FEW_TRIES) if limited else contextlib.nullcontext(),
+            Watchdog(budget=case.settings.budget).watching() as watchdog,
+            watchdog.during("inference of inputs", searching=True),
+        ):
+            there = prepared(target, case)
+        if there.supply.specs == ready.supply.specs:
+            return own
+        return check(target, case, supply=there.supply, backends=(there.backend,), named=False)
     except GradcliError:
         return None
 

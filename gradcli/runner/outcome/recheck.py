@@ -165,14 +165,16 @@ class Recheck:
         try:
             other = self._subject.rebind(tuple(arguments))
             situation = Situation(subject=other, settings=self._settings, seed=self._seed)
-            with other.session():
-                map_ = situation.map_of(other, order)
-                names = [block.name for block in map_.domain.blocks]
-                if proof.finding.input not in names or not (map_.domain.size and map_.codomain.size):
-                    return False
-                block = names.index(proof.finding.input)
+            map_ = situation.map_of(other, order)
+            names = [block.name for block in map_.domain.blocks]
+            if proof.finding.input not in names or not (map_.domain.size and map_.codomain.size):
+                return False
+            block = names.index(proof.finding.input)
+            with other.session(lazy=True) as session:
                 point = other.base_point(order, self._seed)
-                answer = refuted(map_, point, block, seed=self._seed, significance=situation.significance)
+                answer = session.run_alike(
+                    lambda: refuted(map_, point, block, seed=self._seed, significance=situation.significance)
+                )
                 return answer is True and (not self._keeps_shape or _has_its_shape(other, proof.finding.input))
         except GradcliError:  # as above
             return False

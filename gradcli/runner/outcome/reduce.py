@@ -45,7 +45,6 @@ def smallest_failing(
     if elsewhere is not None:
         there = _arguments_at(subject, elsewhere)
         start = there if search.fails(there) else start
-    began = thread_time()
     situation = Situation(subject=subject, settings=settings, seed=seed)
 
     def fails(arguments: Sequence[Argument]) -> bool:
@@ -54,13 +53,18 @@ def smallest_failing(
     def is_refuted(arguments: Sequence[Argument]) -> bool:
         return is_allowed(situation, arguments) and search.is_refuted(arguments)
 
-    if search.is_refuted(start):
-        needed = CANDIDATES * (thread_time() - began)
-        budget = min(max(BUDGET_SECONDS, needed), MOST_SECONDS)
-        found = shrink(start, is_refuted, budget_seconds=budget, most_seconds=MOST_SECONDS)
-        if found is start or search.fails(found):
-            return found
-    return shrink(start, fails, budget_seconds=BUDGET_SECONDS, most_seconds=MOST_SECONDS)
+    def smallest() -> tuple[Argument, ...]:
+        began = thread_time()
+        if search.is_refuted(start):
+            needed = CANDIDATES * (thread_time() - began)
+            budget = min(max(BUDGET_SECONDS, needed), MOST_SECONDS)
+            found = shrink(start, is_refuted, budget_seconds=budget, most_seconds=MOST_SECONDS)
+            if found is start or search.fails(found):
+                return found
+        return shrink(start, fails, budget_seconds=BUDGET_SECONDS, most_seconds=MOST_SECONDS)
+
+    with subject.session(lazy=True) as session:
+        return session.run_alike(smallest)
 
 
 def _where_it_shows(

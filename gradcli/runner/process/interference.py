@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import ModuleType
 from typing import Any, Never
 
@@ -118,6 +119,10 @@ def own_functions_restored() -> Iterator[None]:
     Raises:
         UserCodeError: some were replaced, so that nothing which was computed since can be relied on.
     """
+    if _RESTORING.get():  # in a check that belongs to another one, which looks at its end
+        yield
+        return
+    token = _RESTORING.set(True)
     before = names_of_spaces()
     modules = dict(sys.modules)
     trouble: BaseException | None = None
@@ -125,6 +130,7 @@ def own_functions_restored() -> Iterator[None]:
         yield
     except BaseException as error:
         trouble = error
+    _RESTORING.reset(token)
     replaced = replaced_since(before, restore=True)
     changed = () if _same(modules, sys.modules, exactly=False) else tuple(modules)
     removed = tuple(
@@ -148,6 +154,7 @@ def own_functions_restored() -> Iterator[None]:
 
 
 _SHOWN = 5
+_RESTORING: ContextVar[bool] = ContextVar("gradcli_restoring", default=False)
 
 
 @contextmanager
