@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 SCHEMA = "gradcli.report/1"
+INTERRUPTED = 130
+"""The exit code of a run that SIGINT ended."""
 _EXIT_CODES = {
     Verdict.PASSED: 0,
     Verdict.SKIPPED: 0,
@@ -307,8 +309,8 @@ class Report(Displayed):
 
     @property
     def verdict(self) -> Verdict:
-        """The run's verdict: the one that decides the exit code."""
-        seen = {case.verdict for case in self.cases}
+        """The run's verdict: the one that decides the exit code. An interrupted run has not passed."""
+        seen = {case.verdict for case in self.cases} | ({Verdict.INCONCLUSIVE} if self.interrupted else set())
         ranked = (Verdict.FAILED, Verdict.ERROR, Verdict.INCONCLUSIVE)
         return next((v for v in ranked if v in seen), Verdict.PASSED)
 
@@ -319,13 +321,18 @@ class Report(Displayed):
 
     @property
     def exit_code(self) -> int:
-        """The first of 70, 2, 1, 3, 4 and 5 that stands for a case; 0 where all passed."""
+        """The first of 70, 2, 1, 3, 4 and 5 that stands for a case; 0 where all passed.
+
+        Where the run was interrupted and the cases that ended did not fail: 130.
+        """
         codes = {case.fault.exit_code if case.fault else _EXIT_CODES[case.verdict] for case in self.cases}
         if self.allow_inconclusive:
             codes.discard(_EXIT_CODES[Verdict.INCONCLUSIVE])
         if all(case.verdict is Verdict.SKIPPED for case in self.cases):
             codes.add(Fault.NOTHING.exit_code)
-        return next((code for code in (70, 2, 1, 3, 4, 5) if code in codes), 0)
+        if self.interrupted:
+            codes.add(INTERRUPTED)
+        return next((code for code in (70, 2, 1, INTERRUPTED, 3, 4, 5) if code in codes), 0)
 
     def count(self, verdict: Verdict) -> int:
         """How many cases came to `verdict`."""

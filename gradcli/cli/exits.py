@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gradcli.results import CheckResult
 
 FAULT = 70
-INTERRUPTED = 130
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
 """Errors of the system that say that a limit of this process or machine is reached."""
 _PLACED = re.compile(r"[^\n]+?:\d+:\d+: ")
@@ -78,6 +77,8 @@ def leave(error: BaseException) -> int:
     """Say what went wrong on standard error; its exit code."""
     if isinstance(error, KeyboardInterrupt | Interrupted):
         write_error("gradcli: interrupted")
+        from gradcli.results import INTERRUPTED
+
         return error.exit_code if isinstance(error, Interrupted) else INTERRUPTED
     if isinstance(error, GradcliError) and error.exit_code != FAULT:
         from gradcli.runner.jobs import explained

@@ -102,6 +102,7 @@ def summary(report: Report) -> str:
     """The counts of a run on one line, what needs attention first."""
     counts = [(report.count(verdict), verdict.value) for verdict in _COUNTED]
     shown = [f"{count} {_plural(word, count)}" for count, word in counts if count]
+    shown += ["interrupted: the other cases are missing"] if report.interrupted else []
     return " · ".join([*(shown or ["nothing was checked"]), seconds(report.seconds), f"seed {report.seed}"])
 
 

@@ -10,6 +10,7 @@ import site
 import sys
 import sysconfig
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -95,12 +96,15 @@ def require_text(target: str) -> None:
 def names_in(module_or_path: str) -> list[str]:
     """The names that a module or file defines itself, private ones among them, imported ones left out, in its order.
 
+    A class in one of its classes has a dotted name.
+
     Raises:
         TargetError: as `resolve`, and where the file defines nothing because its definitions stand in a comment.
         TargetImportError: the module raised while it was imported.
     """
     module = import_module_or_file(module_or_path)
-    names = [name for name, value in vars(module).items() if _is_own(name, value, module)]
+    own = [(name, value) for name, value in vars(module).items() if _is_own(name, value, module)]
+    names = [name for outer, value in own for name in (outer, *_classes_in(value, outer))]
     file = _file(module)
     if not names and file is not None and (why := commented_definition(Path(file))):
         raise TargetError(f"{_shown(file)} defines nothing: {why}")
@@ -288,6 +292,18 @@ def _is_own(name: str, value: object, module: ModuleType) -> bool:
         if is_interrupt(error):
             raise
         return False
+
+
+def _classes_in(value: object, name: str) -> Iterator[str]:
+    """The dotted names of the classes whose definitions stand in the body of a class."""
+    for inner, each in list(vars(value).items()) if inspect.isclass(value) else ():
+        if (
+            inspect.isclass(each)
+            and not inner.startswith("__")
+            and each.__qualname__ == f"{value.__qualname__}.{inner}"
+        ):
+            yield f"{name}.{inner}"
+            yield from _classes_in(each, f"{name}.{inner}")
 
 
 def _comes_from(value: object, module: ModuleType) -> bool:

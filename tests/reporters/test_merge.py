@@ -14,6 +14,7 @@ from gradcli.reporters.formats import renderer
 from gradcli.reporters.json_document import json_report
 from gradcli.reporters.narrative import entry_rows
 from gradcli.reporters.ndjson import ndjson_report
+from gradcli.reporters.wording import summary
 from gradcli.results import CheckResult, Entry, Fault, Report
 from gradcli.verdict import Verdict
 from tests.conftest import Run
@@ -114,6 +115,16 @@ def test_an_inconclusive_case_counts_unless_every_part_allows_it() -> None:
     counted = report(of("b", INCONCLUSIVE))
     assert merged_report([("a", allowed), ("b", report(PASSED))]).exit_code == 0
     assert merged_report([("a", allowed), ("b", counted)]).exit_code == 4
+
+
+def test_an_interrupted_part_lets_nothing_pass_and_hides_no_failure() -> None:
+    cut = replace(report(of("a", PASSED)), interrupted=True)
+    merged = merged_report([("a", cut), ("b", report(of("b", PASSED)))])
+    assert (merged.exit_code, merged.verdict, merged.ok) == (130, Verdict.INCONCLUSIVE, False)
+    assert "2 passed · interrupted: the other cases are missing" in summary(merged)
+    failed = merged_report([("a", cut), ("b", report(of("b", FAILED)))])
+    assert (failed.exit_code, failed.verdict) == (1, Verdict.FAILED)
+    assert replace(cut, cases=()).exit_code == 130
 
 
 def test_what_cannot_be_one_run_is_refused() -> None:

@@ -1,5 +1,6 @@
 """The runner's parts on values made by hand: seeds, merging, expectations, plans."""
 
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,6 +44,24 @@ def test_a_file_stands_for_its_private_functions_too_and_for_each_once(tmp_path:
         "Double = _Double\n"
     )
     assert functions_in(str(file)) == (f"{file}:_Double",)
+
+
+def test_a_file_stands_for_the_functions_inside_its_classes_too(tmp_path: Path) -> None:
+    file = tmp_path / "functions_in_classes.py"
+    double = (
+        "class {}(Function):\n"
+        "    @staticmethod\n    def forward(ctx, x):\n        return 2 * x\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return 2 * g\n"
+    )
+    nested = textwrap.indent(double.format("_Double"), "    ")
+    deeper = textwrap.indent(f"class Inner:\n{nested}", "    ")
+    file.write_text(
+        "from gradcli.engine.autograd import Function\n"
+        f"{double.format('Double')}"
+        f"class Layer:\n    also = Double\n    parent = Function\n{nested}{deeper}"
+    )
+    names = ("Double", "Layer._Double", "Layer.Inner._Double")
+    assert functions_in(str(file)) == tuple(f"{file}:{name}" for name in names)
 
 
 def test_a_package_is_a_module_unless_it_holds_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
