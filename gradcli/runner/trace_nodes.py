@@ -21,7 +21,7 @@ from gradcli.traces import NodeCheck, SourceSite, TraceGraph, WrongNode
 from gradcli.tracing.captures import Capture, Captures
 from gradcli.verdict import Verdict
 
-_CHECKS = ("returns", "gradient")
+_CHECKS = ("returns", "gradient", "linearity")
 
 
 @final

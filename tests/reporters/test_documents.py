@@ -210,6 +210,7 @@ def test_markdown_puts_what_needs_attention_first_and_unfolds_it() -> None:
 
 def test_nothing_of_a_user_becomes_markup() -> None:
     outside = re.sub(r"(?ms)^(`{3,})text\n.*?^\1$", "", markdown_report(many_kinds()))
+    assert not re.search(r"(?m)^\s*(?:::|##\[)", outside)  # a command of a CI system
     outside = re.sub(r"(?m)^<details>.*$", "", outside)  # HTML, in which Markdown is not read
     outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", outside)
     assert "<script" not in outside

@@ -24,6 +24,10 @@ def swapped(gradients):
     return gradients[::-1]
 
 
+def clipped(gradients):
+    return tuple(g.clamp(-0.1, 0.1) for g in gradients)
+
+
 def one_left_out(gradients):
     return gradients[0], None
 
@@ -42,7 +46,7 @@ def right(gradients):
     return gradients
 
 
-SPOILT = [scaled, negated, swapped, one_left_out, off_in_one_entry, short_of_a_term]
+SPOILT = [scaled, negated, swapped, clipped, one_left_out, off_in_one_entry, short_of_a_term]
 
 
 def gates(f):
@@ -122,6 +126,24 @@ def test_right_functions_are_not_named(framework):
     graph = trace_target(lambda: net(x).sum(), check=True)
     assert (graph.wrong_nodes, graph.symptoms, graph.lints) == ((), (), ())
     assert graph.node_check == gradcli.traces.NodeCheck(passed=3)
+
+
+def test_a_backward_that_clips_its_gradient_is_wrong(framework):
+    f = framework
+
+    class Clip(f.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, limit):
+            ctx.limit = limit
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.clamp(-ctx.limit, ctx.limit), None
+
+    x = f.tensor([2.0, -3.0, 5.0], requires_grad=True)
+    (node,) = trace_target(lambda: (10 * Clip.apply(x, 1.0)).sum(), check=True).wrong_nodes
+    assert (node.name, node.finding) == ("Clip", "nonlinear-backward")
 
 
 def test_nothing_is_checked_unasked(framework):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcli.reporters.escaping import code_block, code_span, markdown, markup
+from gradcli.reporters.escaping import code_block, code_span, markdown, markup, one_line
 from gradcli.reporters.plain import WORDS, plain_case
 from gradcli.reporters.wording import magnitude, seconds, summary
 from gradcli.results import CheckResult, Report
@@ -63,7 +63,7 @@ def _location(case: CheckResult) -> str:
 
 def _details(case: CheckResult) -> Iterator[str]:
     yield ""
-    yield f"<details><summary>{WORDS[case.verdict]} <code>{markup(case.case_id)}</code></summary>"
+    yield f"<details><summary>{WORDS[case.verdict]} <code>{markup(one_line(case.case_id))}</code></summary>"
     yield ""
     yield code_block(plain_case(case), "text")
     yield ""
