@@ -81,7 +81,8 @@ class Evidence:
 
     `check` names the check of the battery; errors and `bound` are absolute but for `max_rel_error` and `resolution`,
     which are relative to the largest entry of the block. `mismatch` is what the diagnosis turns into a `finding`.
-    `measured_at` is the Subject at which the evidence was measured, where that is not the case's own.
+    `measured_at` is the Subject at which the evidence was measured, where that is not the case's own. A failure that
+    is `allowed` has the verdict PASSED.
     """
 
     check: str
@@ -99,6 +100,7 @@ class Evidence:
     mismatch: Mismatch | None = None
     finding: "Finding | None" = None
     zero_everywhere: bool = False
+    allowed: bool = False
     measured_at: object | None = None
 
     def settled(self) -> "Evidence":

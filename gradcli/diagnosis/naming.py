@@ -47,12 +47,13 @@ _BESIDE = frozenset(
 
 
 def name_findings(
-    evidence: Sequence[Evidence], subject: Subject, *, seed: int = 0, corrections: bool = False
+    evidence: Sequence[Evidence], subject: Subject, *, seed: int = 0, corrections: bool = False, budgeted: bool = True
 ) -> tuple[Finding, ...]:
     """The findings of a case, named and located, the most informative first.
 
     A check that named its own finding keeps it, except for a wrong shape, which the values may explain better. With
     `corrections`, an edit of backward that corrects a wrong gradient is searched for, whatever the finding's name.
+    Naming ends early where the budget is spent, unless the verdict depends on the names and it is not `budgeted`.
     """
     failed = [e for e in evidence if e.verdict is Verdict.FAILED]
 
@@ -64,7 +65,7 @@ def name_findings(
 
     with (
         watched() as watchdog,
-        watchdog.during("naming", optional=True, share=NAMING_SECONDS),
+        watchdog.during("naming", optional=budgeted, share=NAMING_SECONDS),
         subject.session(lazy=True) as session,
     ):
         return session.run_alike(found)

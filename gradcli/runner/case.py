@@ -25,7 +25,7 @@ from gradcli.runner.arguments.buffers import as_supplied, with_buffers
 from gradcli.runner.arguments.prepare import Prepared, prepared
 from gradcli.runner.arguments.searching import takes_dtype
 from gradcli.runner.arguments.supply import Supply
-from gradcli.runner.outcome.allow import excused
+from gradcli.runner.outcome.allow import Told, excused
 from gradcli.runner.outcome.expect import against_expectation
 from gradcli.runner.outcome.merge import merge
 from gradcli.runner.outcome.notes import telling_notes, time_notes
@@ -61,6 +61,8 @@ class _Trail:
     """The target bound to the first sample."""
     known: dict[str, Any] = field(default_factory=dict)
     """What the required checks computed on the first sample, for the optional ones."""
+    told: set[Told] = field(default_factory=set)
+    """The allowed findings that have a note."""
 
     def booked(self, subject: Subject, run: Callable[[Subject], tuple[Evidence, ...]]) -> tuple[Evidence, ...]:
         """What a run of a new subject gives, and what it ran of its code added."""
@@ -178,7 +180,7 @@ def _examined(ready: Prepared, number: int, part: Part, trail: _Trail) -> Subjec
     """
     seed, settings = ready.case.seed + number, ready.case.settings
     sweep = number == 0 and ready.case.spec.expect.verdict != "surrogate"
-    excuse = partial(excused, allow=dict(settings.allow))
+    excuse = partial(excused, allow=dict(settings.allow), told=trail.told)
     arguments = None if part is Part.OPTIONAL else _drawn(ready, number, trail)
     with ready.backend.session():
         subject, known = _bound(ready, number, arguments, trail)

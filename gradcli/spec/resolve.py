@@ -294,7 +294,7 @@ def _is_own(name: str, value: object, module: ModuleType) -> bool:
         return False
 
 
-def _classes_in(value: object, name: str) -> Iterator[str]:
+def _classes_in(value: Any, name: str) -> Iterator[str]:
     """The dotted names of the classes whose definitions stand in the body of a class."""
     for inner, each in list(vars(value).items()) if inspect.isclass(value) else ():
         if (

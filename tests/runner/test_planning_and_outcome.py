@@ -8,10 +8,13 @@ import pytest
 
 import gradcli
 from gradcli.cases import CheckSpec, Expectation
+from gradcli.engine.autograd import Function
 from gradcli.errors import NothingToCheckError, UsageError
 from gradcli.findings import SURROGATE_ADVICE, FindingKind
+from gradcli.reporters.console import console_case
 from gradcli.reporters.plain import plain_case
 from gradcli.results import CheckResult, Evidence
+from gradcli.runner.case import check_object
 from gradcli.runner.outcome.expect import VALUE_FINDINGS, against_expectation
 from gradcli.runner.outcome.merge import merge
 from gradcli.runner.outcome.notes import telling_notes, time_notes
@@ -89,6 +92,43 @@ def test_a_spec_goes_before_the_run_but_checks_named_by_the_run_go_first() -> No
     assert case.settings.only == ("repeat",)
     assert case.settings.skip == ("mutation", "linearity")
     assert case.seed == case_seed(5, "a:B", None)
+
+
+class Overrated(Function):
+    """sin(x) with a gradient that is too large by half."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 1.5 * g * x.cos()
+
+
+@pytest.mark.parametrize("budget", [None, 1e-9])
+def test_what_is_allowed_passes_whatever_the_budget_and_is_told_once(budget: float | None) -> None:
+    x = gradcli.engine.tensor([0.5, 2.0], requires_grad=True)
+    report = gradcli.check(Overrated, (x,), allow={"wrong-factor": "by design"}, budget=budget, shrink=False)
+    assert report.ok
+    text = str(report)
+    assert text.count("allowed: by design") == 1
+    assert "the error appears where" not in text
+    shown = console_case(report.cases[0]).plain
+    assert "wrong, as allowed" in shown
+    assert "would have caught" not in shown
+    assert not gradcli.check(Overrated, (x,), allow={"wrong-sign": "by design"}, budget=budget, shrink=False).ok
+
+
+def test_a_finding_that_is_expected_is_found_whatever_the_budget() -> None:
+    def expecting(finding: str) -> CheckResult:
+        spec = CheckSpec(target="tests:Overrated", expect=Expectation(verdict="failed", findings=(finding,)))
+        return check_object(Overrated, case_of(spec, Settings(budget=1e-9, samples=1)))
+
+    assert expecting("wrong-factor").verdict is Verdict.PASSED
+    assert expecting("wrong-sign").verdict is Verdict.FAILED
 
 
 def test_samples_merge_to_the_worst_verdict_bound_and_resolution() -> None:

@@ -11,6 +11,8 @@ from gradcli.results import Evidence, Finding
 from gradcli.verdict import Verdict
 
 _BY_THE_CALLER = "as the caller asked"
+Told = tuple[FindingKind, int, str | None]
+"""A finding's kind, order and input."""
 
 
 def allowed_by(given: Mapping[str, str] | Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -32,8 +34,14 @@ def allowed_by(given: Mapping[str, str] | Sequence[str]) -> tuple[tuple[str, str
     return tuple(pairs)
 
 
-def excused(found: Sequence[Evidence], subject: Subject, *, allow: Mapping[str, str]) -> Sequence[Evidence]:
-    """The evidence of a check, with a note instead of each failure all of whose findings are allowed."""
+def excused(
+    found: Sequence[Evidence], subject: Subject, *, allow: Mapping[str, str], told: set[Told]
+) -> Sequence[Evidence]:
+    """The evidence of a check, with a note instead of each failure all of whose findings are allowed.
+
+    A finding that is `told` already, of an earlier check, is not told again; those of this check are added. Findings
+    are named whatever the budget: what is allowed must not depend on the time.
+    """
     if not allow:
         return found
     from gradcli.diagnosis.naming import name_findings
@@ -44,10 +52,12 @@ def excused(found: Sequence[Evidence], subject: Subject, *, allow: Mapping[str, 
         if evidence.verdict is Verdict.FAILED:
             about.setdefault((evidence.order, evidence.input), []).append(number)
     for numbers in about.values():
-        findings = name_findings([found[number] for number in numbers], subject)
+        findings = name_findings([found[number] for number in numbers], subject, budgeted=False)
         if findings and all(finding.kind.value in allow for finding in findings):
+            new = [f for f in findings if (f.kind, f.order, f.input) not in told]
             for number in numbers:
-                made[number] = _noted(found[number], findings, allow)
+                made[number] = _noted(found[number], new, allow)
+            told.update((f.kind, f.order, f.input) for f in new)
     return made
 
 
@@ -57,8 +67,9 @@ def _noted(evidence: Evidence, findings: Sequence[Finding], allow: Mapping[str, 
     return replace(
         evidence,
         verdict=Verdict.PASSED,
+        allowed=True,
         input=evidence.input if evidence.order == 1 else None,
-        note="; ".join(texts),
+        note="; ".join(texts) or None,
         resolution=None,
         mismatch=None,
         finding=None,

@@ -51,7 +51,8 @@ def explained(
     """
     wanted = case.settings.shrink and case.spec.expect.verdict == "passed"
     internal: list[str] = []
-    findings = _named(evidence, subject, internal, corrections=wanted)
+    budgeted = not case.spec.expect.findings
+    findings = _named(evidence, subject, internal, corrections=wanted, budgeted=budgeted)
     first = replace(result, findings=findings)
     inputs = inputs_of(result, subject)
     result = replace(result, findings=findings, arguments=tuple(subject.arguments), inputs=inputs)
@@ -90,12 +91,12 @@ def explained(
 
 
 def _named(
-    evidence: Sequence[Evidence], subject: Subject, internal: list[str], *, corrections: bool
+    evidence: Sequence[Evidence], subject: Subject, internal: list[str], *, corrections: bool, budgeted: bool
 ) -> tuple[Finding, ...]:
     """The findings; those that the checks reported, without lines, if gradcli fails in naming them."""
     named = contained(
         "naming the mistake",
-        lambda: name_findings(evidence, subject, corrections=corrections),
+        lambda: name_findings(evidence, subject, corrections=corrections, budgeted=budgeted),
         lambda: without_names([e for e in evidence if e.verdict is Verdict.FAILED], subject, located=False),
         internal,
     )
