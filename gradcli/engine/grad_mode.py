@@ -25,6 +25,7 @@ class _State(threading.local):
     why_no_saved_hooks: str | None = None
     why_no_random: str | None = None
     transforms: int = 0  # how many functions of `func` are calling what they were given
+    forward: bool = False  # whether forward mode has begun: then gradients have tangents, and passes free nothing
     walk: Any = None  # the backward pass that is running, if any
 
 

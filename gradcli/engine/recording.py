@@ -103,13 +103,16 @@ class SavedPacked(Saved):
         self.edge = NO_INPUT if number is not None else tensor._edge()
         self.number = number
         before = tensor._version
-        # A result is handed over without its graph: a hook that kept it would close a cycle through its node.
         shown = tensor if itself and number is None else tensor.detach()
+        if itself and number is not None:
+            shown._grad_fn, shown._output_nr = tensor._grad_fn, tensor._output_nr
         with_grad, STATE.enabled = STATE.enabled, False
         try:
             self.packed = hooks[0](shown)
         finally:
             STATE.enabled = with_grad
+            if shown is not tensor:  # a result that the hook kept would close a cycle through its node
+                shown._grad_fn, shown._output_nr = None, 0
         if tensor._version != before:
             raise RuntimeError(WRITTEN_BY_HOOK)
         self.unpack_hook = hooks[1]
@@ -240,8 +243,8 @@ def _attach(
         note_stack(node)
     if saved or keep:
         if STATE.saved_hooks:
-            node._entries = _passed_to_hooks(kind, saved, result if keep else None)
             result._grad_fn = node
+            node._entries = _passed_to_hooks(kind, saved, result if keep else None)
             return result
         entries = [save(value) if isinstance(value, Tensor) else value for value in saved]
         if keep:

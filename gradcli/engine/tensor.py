@@ -249,7 +249,7 @@ class Tensor(Saved, TensorSignatures):
             owned: it is an array that nobody else refers to, so that it may become the gradient's memory.
         """
         if STATE.enabled:
-            self._grad = cotangent.clone() if self._grad is None else self._grad + cotangent
+            self._grad = cotangent._copied_to_grad() if self._grad is None else self._grad + cotangent
         else:
             array = cotangent._data if isinstance(cotangent, Tensor) else cotangent
             if self._grad is None:

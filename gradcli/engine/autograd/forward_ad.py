@@ -50,6 +50,7 @@ def enter_dual_level() -> int:
     if _LEVELS.tangents is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     _LEVELS.tangents = {}
+    STATE.forward = True
     return 0
 
 
@@ -62,6 +63,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if _LEVELS.tangents is None or level not in (None, 0):
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created.")
     _LEVELS.tangents = None
+    STATE.forward = False
 
 
 class dual_level:  # noqa: N801  (the name programs use)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.engine.backward.walk import NOT_USED, Walk, first_cotangents
-from gradcli.engine.grad_mode import set_grad_enabled
+from gradcli.engine.grad_mode import STATE, set_grad_enabled
 from gradcli.engine.graph import GradientEdge
 from gradcli.engine.ops.joining import stack
 from gradcli.engine.tensor import Tensor, from_array
@@ -52,24 +52,18 @@ def run_backward(
     if wanted is not None and not wanted:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     starts = first_cotangents(outputs, given)
+    for tensor in wanted or ():
+        if isinstance(tensor, Tensor):
+            tensor.retain_grad()
     walk = Walk(
         retain_graph=create_graph if retain_graph is None else retain_graph, create_graph=create_graph, inputs=wanted
     )
     roots = [(output._edge(), start) for output, start in zip(outputs, starts, strict=True)]
     captured = walk.run(roots)
     for tensor, cotangent in zip(wanted or (), captured, strict=bool(wanted)):
-        if cotangent is not None:
-            _leave(tensor, cotangent, create_graph)
-
-
-def _leave(tensor: Tensor, cotangent: Tensor, create_graph: bool) -> None:
-    """Add a cotangent to the `.grad` of a tensor that was named as an input."""
-    if tensor.is_leaf:
-        with set_grad_enabled(create_graph):
-            tensor._accumulate(cotangent)
-    elif not tensor._retains_grad:
-        tensor._retains_grad = True
-        tensor._grad = cotangent
+        if cotangent is not None and isinstance(tensor, Tensor) and tensor.is_leaf:
+            with set_grad_enabled(create_graph):
+                tensor._accumulate(cotangent)
 
 
 def _given(gradients: Any, count: int) -> tuple[Tensor | None, ...]:
@@ -114,6 +108,7 @@ def grad(
     if not wanted:
         raise RuntimeError("grad requires non-empty inputs.")
     keep = create_graph if retain_graph is None else retain_graph
+    create_graph = create_graph or STATE.forward
     if is_grads_batched:
         return _batched(results, wanted, given, keep, create_graph, bool(allow_unused), materialize_grads)
     starts = first_cotangents(results, given)

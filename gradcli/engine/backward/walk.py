@@ -96,7 +96,7 @@ class Walk:
     """
 
     def __init__(self, *, retain_graph: bool, create_graph: bool, inputs: Sequence[Tensor] | None) -> None:
-        self.retain_graph = retain_graph
+        self.retain_graph = retain_graph or STATE.forward
         self.selective = inputs is not None
         self.anomaly = STATE.anomaly
         self.create_graph = create_graph

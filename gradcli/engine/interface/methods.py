@@ -223,7 +223,7 @@ def _bind_operators() -> None:
         **dict.fromkeys(["resolve_conj", "resolve_neg"], environment.itself),
         "layout": property(environment.layout), "get_device": environment.get_device,
         "polygamma": lambda self, n: elementwise.polygamma(n, self), "pinverse": factorisation.pinv,
-        "__getattr__": no_attribute,
+        "__getattr__": no_attribute, "_copied_to_grad": copies.copied_to_grad,
         "__contains__": value_methods.contains,
         "adjoint": linalg.adjoint,
         "cat": _cat_of, "stack": _stack_of, "where": _where, "type_as": _type_as, "cpu": _cpu,

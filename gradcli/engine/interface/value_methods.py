@@ -14,6 +14,7 @@ from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import bump, check_may_change, in_place, writeable
 from gradcli.engine.module_name import PRINTED_MODULE
+from gradcli.engine.ops.copies import CopyBackwards
 from gradcli.engine.ops.masks import masked_fill
 from gradcli.engine.ops.operands import axis, operand
 from gradcli.engine.ops.scattering import index_fill
@@ -48,13 +49,6 @@ class FillBackward(Node):
 
 class FillBackward2(FillBackward):
     """As FillBackward, filled by a number."""
-
-
-class CopyBackwards(Node):
-    """The source gets the cotangent, the old values nothing."""
-
-    def _vjp(self, g: Tensor) -> Any:
-        return _nothing(g) if self._needs(0) else None, g
 
 
 def _nothing(g: Tensor) -> Tensor:

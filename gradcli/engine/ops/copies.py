@@ -11,7 +11,7 @@ from gradcli.engine.dtypes import dtype as ElementType  # noqa: N812  (arguments
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.operands import axes, axis, sizes
 from gradcli.engine.recording import record
-from gradcli.engine.tensor import Tensor
+from gradcli.engine.tensor import Tensor, from_array
 
 
 class CloneBackward0(Node):
@@ -19,6 +19,17 @@ class CloneBackward0(Node):
 
     def _vjp(self, g: Tensor) -> Any:
         return g
+
+
+class CopyBackwards(Node):
+    """The source gets the cotangent, the old values nothing."""
+
+    def name(self) -> str:
+        """Return the name under which the graph's printers know it."""
+        return "torch::autograd::CopyBackwards"
+
+    def _vjp(self, g: Tensor) -> Any:
+        return from_array(np.zeros_like(g._data)) if self._needs(0) else None, g
 
 
 class ToCopyBackward0(Node):
@@ -64,6 +75,11 @@ class RepeatBackward0(Node):
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:  # noqa: ARG001  (there is one memory format)
     """Return a recorded copy: gradients flow to the original."""
     return record(CloneBackward0, input._data.copy(), (input,))
+
+
+def copied_to_grad(input: Tensor) -> Tensor:
+    """Return the copy of a recorded cotangent that becomes the `.grad` of a leaf."""
+    return record(CopyBackwards, input._data.copy(), (None, input))
 
 
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:  # noqa: ARG001  (there is one memory format)

@@ -168,3 +168,24 @@ def test_what_is_refused(torch: Any) -> None:
         assert forward_ad.unpack_dual(x * 2).tangent is None
         with pytest.raises(ValueError, match="floating point"):
             forward_ad.make_dual(torch.ones(2, dtype=torch.int64), x)
+
+
+@pytest.mark.parametrize("record", [False, True])
+def test_gradients_taken_in_a_level_have_tangents(torch: Any, record: bool) -> None:
+    forward_ad, x = torch.autograd.forward_ad, torch.tensor([0.5, -2.0], requires_grad=True)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, torch.tensor([1.0, 3.0]))
+        value = (dual**3).sum() + dual.prod()
+        (gradient,) = torch.autograd.grad(value, dual, create_graph=record)
+        assert forward_ad.unpack_dual(gradient).tangent.tolist() == [3 + 3, -36 + 1]
+        assert forward_ad.unpack_dual(value).tangent.item() == 0.75 + 36 - 2 + 1.5
+
+
+def test_a_pass_leaves_the_tangents_of_what_it_ran_through(torch: Any) -> None:
+    forward_ad, x = torch.autograd.forward_ad, torch.tensor([0.5, -2.0], requires_grad=True)
+    with forward_ad.dual_level():
+        value = (forward_ad.make_dual(x, torch.tensor([1.0, 3.0])) ** 3).sum()
+        value.backward()
+        assert forward_ad.unpack_dual(value).tangent.item() == 0.75 + 36
+        assert forward_ad.unpack_dual(x.grad).tangent is None
+    assert not x.grad.requires_grad
