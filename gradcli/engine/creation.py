@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -277,7 +278,9 @@ def randint(
 
 def randperm(n: int, *, generator: Generator | None = None, device: Any = None) -> Tensor:
     """Return the numbers below n in random order."""
-    return _finish(random_source(generator).permutation(*_lengths((n,))).astype(np.int64), False, device)
+    return _finish(
+        random_source(generator).permutation(*_lengths((operator.index(n),))).astype(np.int64), False, device
+    )
 
 
 def rand_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:

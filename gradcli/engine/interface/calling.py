@@ -9,6 +9,7 @@ from typing import Any
 
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.in_place import bump, require_castable, write
+from gradcli.engine.interface.integers import whole
 from gradcli.engine.tensor import Tensor
 
 _OPERATIONS = "gradcli.engine.ops."
@@ -25,6 +26,7 @@ def called(function: Callable[..., Any]) -> Callable[..., Any]:
         RuntimeError: `out` is given, and what is computed would be recorded.
     """
     name = function.__name__
+    function = whole(function, 1)
 
     @functools.wraps(function)
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -34,6 +36,23 @@ def called(function: Callable[..., Any]) -> Callable[..., Any]:
             return _into(name, out, function, args, kwargs)
         except AttributeError as error:
             _name_the_argument(function, error, args, kwargs)
+            raise
+
+    return call
+
+
+def called_as_method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function as a method that says which argument is not a tensor, or not an integer."""
+    checked = whole(function, 0)
+    if not any("Tensor" in str(entry.annotation) for entry in [*inspect.signature(function).parameters.values()][1:]):
+        return checked
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return checked(*args, **kwargs)
+        except AttributeError as error:
+            _name_the_argument(function, error, args, kwargs, 0)
             raise
 
     return call
@@ -50,11 +69,14 @@ def _parameter(function: Callable[..., Any], number: int) -> str:
 
 
 def _name_the_argument(
-    function: Callable[..., Any], error: AttributeError, args: tuple[Any, ...], kwargs: dict[str, Any]
+    function: Callable[..., Any], error: AttributeError, args: tuple[Any, ...], kwargs: dict[str, Any], first: int = 1
 ) -> None:
-    """Raise TypeError where an argument lacks what every tensor has."""
+    """Raise TypeError where an argument lacks what every tensor has; positions are counted from `first`."""
     name = function.__name__
-    given = [(f"{_parameter(function, number)}(position {number})", value) for number, value in enumerate(args, 1)]
+    given = [
+        (f"{_parameter(function, number)}(position {number + first - 1})", value)
+        for number, value in enumerate(args, 1)
+    ]
     for where, value in (*given, *((f"{key!r}", value) for key, value in kwargs.items())):
         if value is error.obj and not isinstance(value, Tensor):
             raise TypeError(f"{name}(): argument {where} must be Tensor, not {type(value).__name__}") from None

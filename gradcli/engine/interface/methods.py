@@ -13,6 +13,7 @@ from gradcli.engine.backward import api as backward_api
 from gradcli.engine.dtypes import BY_NAME
 from gradcli.engine.in_place import in_place, overwritten, reshaped_in_place
 from gradcli.engine.interface import environment, numpy_functions, printing, value_methods
+from gradcli.engine.interface.calling import called_as_method
 from gradcli.engine.interface.missing_names import no_attribute
 from gradcli.engine.ops import (
     activation,
@@ -264,7 +265,7 @@ def bind() -> None:
     """Bind every method and operator, once."""
     for module, names in METHODS.items():
         for name in names.split():
-            setattr(Tensor, name, vars(module)[name])
+            setattr(Tensor, name, called_as_method(vars(module)[name]))
     for name, target in ALIASES.items():
         setattr(Tensor, name, vars(Tensor)[target])
     for name in IN_PLACE.split():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -115,7 +116,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
         lengths = [least + (place < more) for place in range(indices_or_sections)]
         cuts = [0, *np.cumsum(lengths).tolist()]
     else:
-        given = [int(entry) for entry in indices_or_sections]
+        given = [operator.index(entry) for entry in indices_or_sections]
         cuts = [0, *(min(entry if entry >= 0 else entry + size, size) for entry in given), size]
     return tuple(narrow(input, spot, start, max(end - start, 0)) for start, end in itertools.pairwise(cuts))
 

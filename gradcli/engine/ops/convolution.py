@@ -6,6 +6,7 @@ Taking windows is linear, and so is its adjoint, col2im, which adds windows to w
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ Sizes = int | Sequence[int]
 
 def each(value: Sizes, count: int) -> tuple[int, ...]:
     """Return one number for each of `count` axes: the same for all, or those of a sequence."""
-    return (int(value),) * count if isinstance(value, (int, np.integer)) else tuple(int(entry) for entry in value)
+    return (int(value),) * count if isinstance(value, (int, np.integer)) else tuple(map(operator.index, value))
 
 
 def _windows(padded: Array, kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...]) -> Array:

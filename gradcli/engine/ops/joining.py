@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -139,15 +140,16 @@ def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Ten
     require_axes("split", input)
     spot = axis(dim, input._data.ndim)
     total = input._data.shape[spot]
-    if isinstance(split_size_or_sections, int):
-        size = split_size_or_sections
+    one = isinstance(split_size_or_sections, Tensor) and not split_size_or_sections._data.ndim
+    if one or isinstance(split_size_or_sections, (int, np.integer)):
+        size = operator.index(split_size_or_sections)
         if size < 0:
             raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
         if size == 0 and total:
             raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {total}")
         lengths = [min(size, total - start) for start in range(0, total, size)] if total else [0]
     else:
-        lengths = [int(size) for size in split_size_or_sections]
+        lengths = [operator.index(size) for size in split_size_or_sections]
         if sum(lengths) != total:
             raise RuntimeError(
                 f"split_with_sizes expects split_sizes to sum exactly to {total} (input tensor's size at dimension "
@@ -252,7 +254,7 @@ def _diagonal_copy(input: Tensor, offset: int) -> Tensor:
 def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
     """Return each element (of the flattened tensor; with `dim`, each slice) repeated several times in a row."""
     source, spot = (reshape(input, -1), 0) if dim is None else (input, axis(dim, input._data.ndim))
-    count = repeats._data if isinstance(repeats, Tensor) else repeats
+    count = repeats._data if isinstance(repeats, Tensor) else operator.index(repeats)
     index = np.repeat(np.arange(source._data.shape[spot]), count)
     return source.index_select(spot, from_array(index))
 

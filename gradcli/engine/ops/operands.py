@@ -144,6 +144,8 @@ def axes(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     Raises:
         RuntimeError: an axis appears twice.
     """
+    if isinstance(dim, (np.integer, Tensor)):
+        dim = operator.index(dim)
     if dim is None or (not isinstance(dim, int) and len(dim) == 0):
         return tuple(range(ndim))
     found = tuple(axis(entry, ndim) for entry in ((dim,) if isinstance(dim, int) else dim))

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gradcli import engine
@@ -66,6 +67,24 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "a number for a tensor": lambda t: t.sin(3),
     "a second number for a tensor": lambda t: t.matmul(ones(t, 2), 3),
     "tril of a vector": lambda t: t.tril(ones(t, 3)),
+    "a diagonal between two": lambda t: ones(t, 2, 3).tril(0.5),
+    "a diagonal between two, of a function": lambda t: t.triu(ones(t, 2, 3), 1.0),
+    "a diagonal by its name": lambda t: t.diag(ones(t, 3), diagonal=0.5),
+    "an index between two": lambda t: ones(t, 2, 3).select(0, 0.5),
+    "an axis between two": lambda t: t.softmax(ones(t, 2, 3), 0.5),
+    "an axis of a number of NumPy": lambda t: ones(t, 2, 3).unsqueeze(np.float64(1)),
+    "an axis that is true": lambda t: ones(t, 2, 3).cumsum(True),
+    "no axis": lambda t: ones(t, 2, 3).cummax(None),
+    "an axis that is a word": lambda t: ones(t, 2, 3).transpose(0, "rows"),
+    "an axis that is a real tensor": lambda t: ones(t, 2, 3).topk(t.tensor(1.0)),
+    "a power between two": lambda t: ones(t, 2, 2).matrix_power(1.5),
+    "an axis of integers": lambda t: [
+        tuple(ones(t, 2, 3).sum(axis).shape) for axis in (np.int64(1), t.tensor(0), (np.int64(0),))
+    ],
+    "parts of a length of NumPy": lambda t: [tuple(part.shape) for part in ones(t, 3).split(t.tensor(2))],
+    "a list for a tensor": lambda t: ones(t, 2, 3).gather(0, [0]),
+    "a number for a matrix": lambda t: ones(t, 2, 3).mm(2),
+    "a number for an index": lambda t: ones(t, 2, 3).take(1),
 }
 # Of these, the engine says more.
 LONGER = {"tril of a vector", "more cut off than there is", "more cut off in two parts", "cut off and added"}
