@@ -118,7 +118,7 @@ from gradcli.engine.ops.matrices import (
     chain_matmul, cholesky_inverse, cholesky_solve, corrcoef, cov, matrix_exp, renorm, vander,
 )
 from gradcli.engine.ops.numbers import (
-    bitwise_left_shift, bitwise_right_shift, copysign, erfinv, gcd, isneginf, isposinf, isreal, lcm, nextafter,
+    bitwise_left_shift, bitwise_right_shift, copysign, erfinv, frexp, gcd, isneginf, isposinf, isreal, lcm, nextafter,
     mvlgamma, signbit,
 )
 from gradcli.engine.ops.scattering import (
@@ -166,6 +166,8 @@ greater_equal, less_equal, not_equal, row_stack = ge, le, ne, vstack
 split_with_sizes, matrix_rank, newaxis, asarray = split, linalg.matrix_rank, None, as_tensor
 autocast = amp.autocast
 globals().update(_LEGACY_TENSORS)
+globals().update({f"{name}_": getattr(Tensor, f"{name}_") for name in _methods.IN_PLACE_FUNCTIONS.split()})
+globals().update({name: getattr(Tensor, name) for name in ("detach", "detach_", "fill_", "zero_", "index_put_")})
 globals().update(_operations_of(globals()))
 __version__ = "2.13.0"  # of PyTorch, whose behaviour this follows
 
@@ -228,7 +230,7 @@ __all__ = [  # noqa: RUF022  (sorted as one table)
     "double", "dropout", "dsplit", "dstack", "dtype", "e", "einsum", "embedding", "empty", "empty_like",
     "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "eye", "finfo", "fix", "flatten",
     "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power", "floor", "floor_divide",
-    "fmax", "fmin", "fmod", "frac", "from_numpy", "full", "full_like", "func", "gather", "gcd", "ge", "ger",
+    "fmax", "fmin", "fmod", "frac", "frexp", "from_numpy", "full", "full_like", "func", "gather", "gcd", "ge", "ger",
     "get_default_dtype", "get_num_threads", "get_rng_state", "greater", "greater_equal", "group_norm", "gt", "half",
     "hardshrink", "heaviside", "hinge_embedding_loss", "histc", "hsplit", "hstack", "hypot", "i0", "iinfo", "imag",
     "index_add", "index_copy", "index_fill", "index_put", "index_select", "inf", "inference_mode", "initial_seed",

@@ -7,6 +7,16 @@ from gradcli.engine.interface.missing_names import refusal
 from gradcli.engine.ops.derived import linalg_cross as cross
 from gradcli.engine.ops.derived import matrix_power, multi_dot, vecdot
 from gradcli.engine.ops.determinants import det, slogdet
+from gradcli.engine.ops.eigen import (
+    cholesky_ex,
+    eig,
+    eigvals,
+    householder_product,
+    inv_ex,
+    solve_ex,
+    tensorinv,
+    tensorsolve,
+)
 from gradcli.engine.ops.factorisation import lstsq, pinv, qr, svd, svdvals
 from gradcli.engine.ops.lapack import LinAlgError
 from gradcli.engine.ops.linalg import cholesky, eigh, inv, matmul, solve
@@ -26,13 +36,18 @@ from gradcli.engine.ops.statistics import vector_norm
 __all__ = [
     "LinAlgError",
     "cholesky",
+    "cholesky_ex",
     "cond",
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
+    "householder_product",
     "inv",
+    "inv_ex",
     "lstsq",
     "matmul",
     "matrix_exp",
@@ -45,9 +60,12 @@ __all__ = [
     "qr",
     "slogdet",
     "solve",
+    "solve_ex",
     "solve_triangular",
     "svd",
     "svdvals",
+    "tensorinv",
+    "tensorsolve",
     "vander",
     "vecdot",
     "vector_norm",

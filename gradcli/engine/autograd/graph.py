@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import GradientEdge, Node
+from gradcli.engine.in_place import bump
 from gradcli.engine.interface.missing_names import refusal
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.utils.hooks import RemovableHandle
@@ -20,6 +21,7 @@ __all__ = [
     "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
+    "increment_version",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
@@ -80,6 +82,18 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):  # noqa: N801  (the 
 
     def __init__(self) -> None:
         super().__init__(lambda tensor: tensor.clone(), lambda packed: packed)
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Count a write to each tensor, as code does that has written to its memory by other ways.
+
+    Raises:
+        RuntimeError: something else is given.
+    """
+    if not isinstance(tensor, Iterable):
+        raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
+    for written in (tensor,) if isinstance(tensor, Tensor) else tuple(tensor):
+        bump(written)
 
 
 class MultiHandle(RemovableHandle):

@@ -81,10 +81,46 @@ def _reductions() -> list[Operation]:
     ]  # fmt: skip
 
 
+def _placed() -> list[Operation]:
+    def bags(mode: str) -> Any:
+        def run(t: Any, x: Any) -> Any:
+            indices = t.tensor([0, 2, 2, 1, 3, 0])
+            offsets = t.tensor([0, 3, 3, 4])
+            return t.nn.functional.embedding_bag(indices, x, offsets, mode=mode, padding_idx=3)
+
+        return run
+
+    def unpooled(t: Any, x: Any) -> Any:
+        indices = t.tensor([[[[0, 3], [9, 15]]]])
+        return (
+            t.nn.functional.max_unpool2d(x, indices, 2)
+            * t.nn.functional.max_unpool2d(x, indices, 2, 2, 0, (4, 5))[..., :4]
+        )
+
+    def resized(mode: str, **options: Any) -> Any:
+        return lambda t, x: t.nn.functional.interpolate(x, mode=mode, **options)
+
+    image = [(1, 2, 3, 4)]
+    return [
+        *(row(f"embedding_bag_{mode}", bags(mode), [(4, 3)], domain=_APART, kinks="where equal")
+          for mode in ("sum", "mean", "max")),
+        row("embedding_bag_weighted", lambda t, x, w: t.nn.functional.embedding_bag(
+            t.tensor([[0, 1], [1, 1]]), x, mode="sum", per_sample_weights=w), [(3, 2), (2, 2)]),
+        row("max_unpool", unpooled, [(1, 1, 2, 2)]),
+        row("bicubic", resized("bicubic", size=(4, 2), align_corners=True), image),
+        row("bicubic_scaled", resized("bicubic", scale_factor=(1.4, 0.6)), image),
+        row("nearest_exact", resized("nearest-exact", size=(2, 5)), image),
+    ]  # fmt: skip
+
+
 def _losses() -> list[Operation]:
     def signs(t: Any, x: Any) -> Any:
         """Return 1 and -1 by turns, along the first axis."""
         return t.tensor([1.0, -1.0, 1.0], dtype=x.dtype)
+
+    def labels(t: Any) -> Any:
+        """Return the labels of two examples; the second has one."""
+        return t.tensor([[3, 0, -1, 1], [1, -1, 0, 0]])
 
     margin, near = "at the margin", [(3, 2), (3, 2)]
     return [
@@ -101,6 +137,10 @@ def _losses() -> list[Operation]:
         row("triplet_margin_loss", lambda t, a, p, n: t.nn.functional.triplet_margin_loss(a, p, n, 2.0),
             [(2, 2), (2, 2), (2, 2)], kinks=margin),
         row("poisson_nll_loss", lambda t, x, y: t.nn.functional.poisson_nll_loss(x, y), near, domain=_POSITIVE),
+        row("multilabel_margin_loss", lambda t, x: t.nn.functional.multilabel_margin_loss(x, labels(t)), [(2, 4)],
+            domain=_APART, kinks=margin),
+        row("ctc_loss", lambda t, x: t.nn.functional.ctc_loss(
+                x.log_softmax(-1), labels(t)[:, :2], (4, 3), (2, 1), blank=2, reduction="sum"), [(4, 2, 5)]),
         row("gaussian_nll_loss", lambda t, x, y, v: t.nn.functional.gaussian_nll_loss(x, y, v, full=True),
             [(3, 2), (3, 2), Sample(shape=(3, 2), domain=_POSITIVE)]),
     ]  # fmt: skip
@@ -108,4 +148,4 @@ def _losses() -> list[Operation]:
 
 def derived_operations() -> tuple[Operation, ...]:
     """Return these rows."""
-    return (*_arranged(), *_elementwise(), *_products(), *_reductions(), *_losses())
+    return (*_arranged(), *_elementwise(), *_products(), *_reductions(), *_placed(), *_losses())

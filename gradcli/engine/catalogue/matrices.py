@@ -41,6 +41,32 @@ def _solutions() -> list[Operation]:
         row("vander", lambda t, x: t.linalg.vander(x), [(3,)]),
         row("cov", lambda t, x: t.cov(x), [(2, 4)]),
         row("corrcoef", lambda t, x: t.corrcoef(x), [(2, 4)], domain=_APART),
+        row("eigvals", lambda t, x: t.view_as_real(t.linalg.eigvals(x)), *_MATRIX, domain=Domain.REGULAR),
+        row(
+            "eig",
+            lambda t, x: t.linalg.eig(x).eigenvectors.abs() ** 2 * t.linalg.eig(x)[0].abs(),
+            *_MATRIX,
+            domain=Domain.REGULAR,
+        ),
+        row(
+            "householder_product",
+            lambda t, x, y: t.linalg.householder_product(x, y),
+            [(4, 3), (2,)],
+            [(2, 3, 2), (2, 2)],
+            [(2, 2), (2,)],
+        ),
+        row(
+            "tensorsolve",
+            lambda t, x, y: (t.linalg.tensorsolve(x, y), t.linalg.tensorsolve(x, y, (0,))),
+            [(2, 3, 2, 3), (2, 3)],
+        ),
+        row("tensorinv", lambda t, x: t.linalg.tensorinv(x, 1), [(4, 2, 2)]),
+        row(
+            "solve_ex",
+            lambda t, x, y: (t.linalg.solve_ex(x, y)[0], t.linalg.inv_ex(x)[0]),
+            [(2, 2), (2,)],
+            domain=Domain.REGULAR,
+        ),
         row("inner", lambda t, x, y: t.inner(x, y), [(2, 3), (2, 3)], [(3,), (3,)]),
     ]
 
@@ -67,6 +93,7 @@ def _scatters() -> list[Operation]:
 
 def _numbers() -> list[Operation]:
     return [
+        row("frexp", lambda t, x: t.frexp(x).mantissa, [()], [(2, 3)], domain=_APART, kinks="at powers of two"),
         row("erfinv", lambda t, x: t.erfinv(x), [()], [(2, 3)], domain=_PROBABILITY),
         row("i0", lambda t, x: t.i0(x), [()], [(2, 3)], domain=_APART),
         row("i1", lambda t, x: t.special.i1(x), [(2, 3)], domain=_APART),

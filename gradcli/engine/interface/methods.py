@@ -71,7 +71,7 @@ METHODS: dict[ModuleType, str] = {
     bessel: "i0",
     factorisation: "qr svd",
     arrangement: "diagflat fliplr flipud rot90 tensor_split hsplit vsplit dsplit sum_to_size",
-    numbers: """erfinv copysign isreal isposinf isneginf signbit mvlgamma nextafter gcd lcm bitwise_left_shift
+    numbers: """frexp erfinv copysign isreal isposinf isneginf signbit mvlgamma nextafter gcd lcm bitwise_left_shift
         bitwise_right_shift""",
     matrices: "cholesky_solve cholesky_inverse matrix_exp cov corrcoef renorm",
     scattering: "index_fill masked_scatter select_scatter slice_scatter diagonal_scatter fill_diagonal_ scatter_reduce",
@@ -106,6 +106,10 @@ IN_PLACE = """add sub mul div pow remainder fmod floor_divide neg reciprocal squ
     hypot xlogy float_power nan_to_num copysign ldexp heaviside logical_and logical_or logical_xor bitwise_and
     bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift deg2rad rad2deg sgn sinc logit renorm
     scatter_reduce addmv addr addbmm less less_equal greater greater_equal not_equal gcd lcm i0"""
+# Those that are also functions: `torch.exp_(x)`.
+IN_PLACE_FUNCTIONS = """abs acos acosh addmv asin asinh atan atanh ceil clamp clamp_max clamp_min clip cos cosh deg2rad
+    erf erfc exp exp2 expm1 floor frac log log10 log1p log2 logit nan_to_num neg rad2deg reciprocal round rsqrt sigmoid
+    sin sinc sinh sqrt square tan tanh trunc xlogy absolute arccos arcsin arctan arctanh arccosh arcsinh fix negative"""
 CONVERSIONS = {
     "double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16",
     "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128",
@@ -220,11 +224,12 @@ def _bind_operators() -> None:
         "__int__": lambda self: value_methods.real_scalar(self, int),
         "__complex__": lambda self: complex(value_methods.scalar(self)), "__index__": value_methods.as_index,
         **{name: property(environment.never) for name in ("is_sparse", "is_quantized", "is_meta", "is_mkldnn")},
-        **dict.fromkeys(["is_shared", "is_pinned", "is_conj", "is_neg"], environment.never),
+        **dict.fromkeys(["is_shared", "is_pinned", "is_conj", "is_neg", "is_inference"], environment.never),
         **dict.fromkeys(["resolve_conj", "resolve_neg"], environment.itself),
         "layout": property(environment.layout), "get_device": environment.get_device,
         "polygamma": lambda self, n: elementwise.polygamma(n, self), "pinverse": factorisation.pinv,
         "__getattr__": no_attribute, "_copied_to_grad": copies.copied_to_grad,
+        "_is_view": lambda self: self._base is not None, "is_cpu": property(lambda _: True),
         "__contains__": value_methods.contains,
         "adjoint": linalg.adjoint,
         "cat": _cat_of, "stack": _stack_of, "where": _where, "type_as": _type_as, "cpu": _cpu,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,36 @@ class NextafterBackward0(Node):
     def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         return g.masked_fill(x == y, 0), g * 0 if self._needs(1) else None
+
+
+class FrexpBackward0(Node):
+    """The cotangent over two to the exponent."""
+
+    _saved_names = ("exponent",)
+
+    def _vjp(self, g: Tensor) -> Any:
+        (exponent,) = self._unpack()
+        return g * from_array(np.ldexp(np.ones((), g._data.dtype), -exponent._data))
+
+
+class Frexp(NamedTuple):
+    """Numbers between 1/2 and 1 in size, and the powers of two to multiply them by."""
+
+    mantissa: Tensor
+    exponent: Tensor
+
+
+def frexp(input: Tensor) -> Frexp:
+    """Return x as mantissa * 2^exponent.
+
+    Raises:
+        RuntimeError: the elements are not real numbers.
+    """
+    if input._data.dtype.kind != "f":
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    mantissa, powers = np.frexp(input._data)
+    exponent = from_array(np.asarray(powers, dtype=np.int32))
+    return Frexp(record(FrexpBackward0, mantissa, (input,), (exponent,)), exponent)
 
 
 class ErfinvBackward0(Node):

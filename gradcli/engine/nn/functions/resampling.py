@@ -15,7 +15,9 @@ from gradcli.engine.ops.convolution import Sizes, Windows, each, fold_windows, p
 from gradcli.engine.ops.joining import stack
 from gradcli.engine.tensor import Tensor, from_array
 
-_LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
+_LINEAR = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+_NEAREST = {"nearest": 0.0, "nearest-exact": 0.5}
+"""Where in each new element the old one is looked up."""
 
 
 def _positions(mode: str, size: int, before: int, after: int) -> Array:
@@ -108,15 +110,14 @@ def interpolate(
         input: the tensor.
         size: the new *sizes: a number for all axes, or one for each; or else
         scale_factor: the factors from the old sizes to the new, which are rounded down.
-        mode: "nearest", "linear", "bilinear", "trilinear" or "area".
+        mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear" or "area".
         align_corners: align the centres of the first and last elements, not their outer edges (linear modes only).
         recompute_scale_factor: sample at distances of old over new size, not of 1 / scale_factor.
         antialias: must be False.
 
     Raises:
-        NotImplementedError: another mode, or antialias.
-        ValueError: the mode does not fit the number of axes or takes no `align_corners`, or not exactly one of size and
-            scale_factor is given.
+        NotImplementedError: another mode, or one that does not fit the number of axes, or antialias.
+        ValueError: the mode takes no `align_corners`, or not exactly one of size and scale_factor is given.
     """
     target, factors = _target(input, size, scale_factor)
     if recompute_scale_factor:
@@ -125,22 +126,25 @@ def interpolate(
         raise NotImplementedError("interpolate: antialias=True is not supported by gradcli.engine")
     if mode == "area":
         return adaptive_avg_pool(input, target)
-    if mode != "nearest" and mode not in _LINEAR:
+    if mode not in (*_NEAREST, *_LINEAR):
         raise NotImplementedError(
-            f"interpolate: mode {mode!r} is not supported by gradcli.engine; use nearest, linear, bilinear, trilinear "
-            "or area"
+            f"interpolate: mode {mode!r} is not supported by gradcli.engine; use nearest, nearest-exact, linear, "
+            "bilinear, bicubic, trilinear or area"
         )
     if align_corners is not None and mode not in _LINEAR:
-        raise ValueError(f"align_corners option can only be set with the interpolating modes: {' | '.join(_LINEAR)}")
+        raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | "
+                         "bicubic | trilinear")  # fmt: skip
     if mode in _LINEAR and _LINEAR[mode] != len(target):
-        raise ValueError(f"interpolate: mode {mode!r} takes {_LINEAR[mode] + 2}D input, got {input._data.ndim}D")
+        raise NotImplementedError(f"Got {input._data.ndim}D input, but {mode} mode needs {_LINEAR[mode] + 2}D input")
     result = input
     for number, (want, factor) in enumerate(zip(target, factors, strict=True)):
         place, have = number + 2, input._data.shape[number + 2]
         scale = have / want if factor is None else 1 / factor
-        if mode == "nearest":
-            found = np.floor(np.arange(want) * scale).astype(np.int64).clip(0, have - 1)
+        if mode in _NEAREST:
+            found = np.floor((np.arange(want) + _NEAREST[mode]) * scale).astype(np.int64).clip(0, have - 1)
             result = result.index_select(place, from_array(found))
+        elif mode == "bicubic":
+            result = _cubic(result, place, _positions_between(have, want, scale, bool(align_corners)))
         else:
             result = _between(result, place, _linear_positions(have, want, scale, bool(align_corners)))
     return result
@@ -148,9 +152,38 @@ def interpolate(
 
 def _linear_positions(have: int, want: int, scale: float, align: bool) -> Array:
     """Return the coordinates of the new elements on the old axis, whose elements lie at 0, 1, ..."""
+    return np.asarray(np.maximum(_positions_between(have, want, scale, align), 0.0))
+
+
+def _positions_between(have: int, want: int, scale: float, align: bool) -> Array:
+    """As `_linear_positions`; the first may lie before the first old element."""
     if align:
         return np.asarray(np.arange(want) * ((have - 1) / (want - 1) if want > 1 else 0.0))
-    return np.asarray(np.maximum((np.arange(want) + 0.5) * scale - 0.5, 0.0))
+    return np.asarray((np.arange(want) + 0.5) * scale - 0.5)
+
+
+def _cubic(input: Tensor, place: int, where: Array) -> Tensor:
+    """Return the values at coordinates along an axis by cubic convolution (Keys, 1981) of four neighbours.
+
+    Its slope at distance 1 is -3/4, and neighbours outside are those at the edge.
+    """
+    have = input._data.shape[place]
+    low = np.floor(where)
+    t = where - low
+    shares = (
+        ((-0.75 * (t + 1) + 3.75) * (t + 1) - 6) * (t + 1) + 3,
+        (1.25 * t - 2.25) * t * t + 1,
+        (1.25 * (1 - t) - 2.25) * (1 - t) * (1 - t) + 1,
+        ((-0.75 * (2 - t) + 3.75) * (2 - t) - 6) * (2 - t) + 3,
+    )
+    shape = [-1 if axis == place else 1 for axis in range(input._data.ndim)]
+    result: Any = 0
+    for number, share in enumerate(shares):
+        found = (low + number - 1).astype(np.int64).clip(0, have - 1)
+        factor = from_array(share.astype(input._data.dtype).reshape(shape))
+        result = result + input.index_select(place, from_array(found)) * factor
+    neighbours: Tensor = result
+    return neighbours
 
 
 def _between(input: Tensor, place: int, where: Array) -> Tensor:

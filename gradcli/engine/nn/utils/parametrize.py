@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,20 +33,31 @@ class ParametrizationList(ModuleList):
 
     Args:
         original: the unparametrized tensor: a parameter, or a buffer.
+        parts: tensors that the first parametrization makes it of, if there are several: `original0`, `original1`...
     """
 
-    def __init__(self, original: Tensor) -> None:
+    def __init__(self, original: Tensor, parts: Sequence[Tensor] | None = None) -> None:
         super().__init__()
-        if isinstance(original, Parameter):
-            self.original = original
-        else:
-            self.register_buffer("original", original)
+        self.is_tensor = parts is None
+        self.ntensors = 1 if parts is None else len(parts)
+        for name, tensor in zip(self._names(), (original,) if parts is None else parts, strict=True):
+            if isinstance(original, Parameter):
+                own = tensor if isinstance(tensor, Parameter) else Parameter(tensor, original.requires_grad)
+                setattr(self, name, own)
+            else:
+                self.register_buffer(name, tensor)
+
+    def _names(self) -> list[str]:
+        return ["original"] if self.is_tensor else [f"original{number}" for number in range(self.ntensors)]
+
+    def _originals(self) -> list[Tensor]:
+        return [getattr(self, name) for name in self._names()]
 
     def forward(self) -> Any:
         """Return the original with all parametrizations applied."""
-        result: Any = self.original
+        result: Any = self._originals()
         for module in self:
-            result = module(result)
+            result = module(*result) if isinstance(result, list) else module(result)
         return result
 
     def right_inverse(self, value: Tensor) -> None:
@@ -64,7 +75,8 @@ class ParametrizationList(ModuleList):
                         "be assigned to"
                     )
                 result = module.right_inverse(result)
-            self.original.copy_(result)
+            for own, part in zip(self._originals(), [result] if self.is_tensor else result, strict=True):
+                own.copy_(part)
 
 
 def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Any:
@@ -84,16 +96,18 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
     Raises:
         ValueError: there is no such tensor, or its shape or element type would change.
     """
-    if not is_parametrized(module, tensor_name):
+    if is_parametrized(module, tensor_name):
+        before = _chains(module)[tensor_name]()
+    else:
         original = _own(module, tensor_name)
         if original is None:
             raise ValueError(
                 f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
                 f"'{tensor_name}'"
             )
+        before = original.detach()
         _start(module, tensor_name, original, parametrization)
     chain = _chains(module)[tensor_name]
-    before = chain()
     chain.append(parametrization)
     after = chain()
     if not unsafe and (after.shape != before.shape or after.dtype != before.dtype):
@@ -120,10 +134,15 @@ def _start(module: Module, name: str, original: Tensor, parametrization: Module)
         kind = type(module)
         module.__class__ = type(f"Parametrized{kind.__name__}", (kind,), {"_plain_class": kind})
         module.add_module("parametrizations", ModuleDict())
+    parts = None
     if "right_inverse" in dir(parametrization):
         with no_grad():
-            original.data = parametrization.right_inverse(original.detach()).data
-    chain = ParametrizationList(original)
+            made = parametrization.right_inverse(original.detach())
+        if isinstance(made, Tensor):
+            original.data = made.data
+        else:
+            parts = list(made)
+    chain = ParametrizationList(original, parts)
     delattr(module, name)
     _chains(module)[name] = chain
 
@@ -163,10 +182,18 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     chains = _chains(module)
-    original = chains[tensor_name].original
-    if leave_parametrized:
-        with no_grad():
-            value = chains[tensor_name]()
+    original = chains[tensor_name]._originals()[0]
+    with no_grad():
+        value = chains[tensor_name]()
+    if not chains[tensor_name].is_tensor:
+        if not leave_parametrized:
+            raise ValueError(
+                "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
+                "sequence of tensors."
+            )
+        is_parameter = isinstance(original, Parameter)
+        original = Parameter(value, original.requires_grad) if is_parameter else value
+    elif leave_parametrized:
         original.data = value.data
     del chains[tensor_name]
     delattr(type(module), tensor_name)
