@@ -73,7 +73,8 @@ def changed_message(shape: tuple[int, ...], kind: np.dtype[Any], origin: str, no
     """Return the text for a saved tensor that was changed in place."""
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{PRINTED_MODULE}.{BY_NUMPY[kind].letter}Tensor {list(shape)}]{origin}, is at version {now}; "
+        f"[{PRINTED_MODULE}.{BY_NUMPY[kind].letter}Tensor {list(shape)}]{origin + ',' if origin else ''} is at version "
+        f"{now}; "
         f"expected version {then} instead. Hint: enable anomaly detection to find the operation that failed to "
         f"compute its gradient, with {PRINTED_MODULE}.autograd.set_detect_anomaly(True, check_nan=False)."
     )

@@ -74,7 +74,8 @@ METHODS: dict[ModuleType, str] = {
     numbers: """frexp erfinv copysign isreal isposinf isneginf signbit mvlgamma nextafter gcd lcm bitwise_left_shift
         bitwise_right_shift""",
     matrices: "cholesky_solve cholesky_inverse matrix_exp cov corrcoef renorm",
-    scattering: "index_fill masked_scatter select_scatter slice_scatter diagonal_scatter fill_diagonal_ scatter_reduce",
+    scattering: """put index_fill masked_scatter select_scatter slice_scatter diagonal_scatter fill_diagonal_
+        scatter_reduce""",
     environment: "new",
     derived: """lerp addcmul addcdiv addbmm addmv addr aminmax cross cummax cummin dist float_power fmax fmin heaviside
         kthvalue ldexp logaddexp2 logcumsumexp matrix_power msort nan_to_num nanmean quantile vdot""",
@@ -100,7 +101,7 @@ ALIASES = {
 # Each name with an underscore writes the result of the operation to the tensor itself.
 IN_PLACE = """add sub mul div pow remainder fmod floor_divide neg reciprocal square exp exp2 expm1 log log1p log2 log10
     sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh sigmoid erf frac abs sign round floor ceil trunc lerp addcmul
-    addcdiv clamp clamp_min clamp_max clip relu masked_scatter scatter scatter_add index_add index_copy
+    addcdiv clamp clamp_min clamp_max clip relu put masked_scatter scatter scatter_add index_add index_copy
     tril triu cumsum cumprod addmm baddbmm logical_not eq ne lt le gt ge multiply divide subtract true_divide negative
     absolute fix arcsin arccos arctan arcsinh arccosh arctanh asinh acosh atanh arctan2 atan2 erfc erfinv lgamma digamma
     hypot xlogy float_power nan_to_num copysign ldexp heaviside logical_and logical_or logical_xor bitwise_and

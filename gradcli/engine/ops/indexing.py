@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import in_place, writeable
+from gradcli.engine.module_name import PRINTED_MODULE
 from gradcli.engine.ops.operands import (
     axis,
     check_broadcast,
@@ -20,12 +21,19 @@ from gradcli.engine.ops.operands import (
     require_rows,
     require_whole,
 )  # fmt: skip
-from gradcli.engine.ops.parts import selected, slice_axis, slice_of_ints
+from gradcli.engine.ops.parts import selected, slice_axis
 from gradcli.engine.ops.shape import alias, unsqueeze
+from gradcli.engine.ops.subscripts import (
+    Key,
+    array_key,
+    byte_mask,
+    index_message,
+    require_writable,
+    subscript,
+    width,
+)
 from gradcli.engine.recording import record, tracked
 from gradcli.engine.tensor import Tensor, from_array
-
-Key = tuple[Any, ...]
 
 
 class IndexBackward0(Node):
@@ -92,35 +100,19 @@ class IndexCopyBackward0(IndexPutBackward0):
     """Of `index_copy`."""
 
 
-def _array_key(key: Key) -> Key:
-    return tuple(entry._data if isinstance(entry, Tensor) else entry for entry in key)
-
-
 def read_at(input: Tensor, key: Key, kind: type[Node] = IndexBackward0) -> Tensor:
     """Return the elements at an advanced subscript (tensors, slices), as a copy."""
     try:
-        array = input._data[_array_key(key)]
+        array = input._data[array_key(key)]
     except IndexError as error:
-        raise IndexError(_index_message(error, input, key)) from None
+        raise IndexError(index_message(error, input, key)) from None
     return record(kind, array, (input,), key, shape=input._data.shape)
-
-
-def _index_message(error: IndexError, input: Tensor, key: Key) -> str:
-    for place, entry in enumerate(key):
-        if isinstance(entry, Tensor) and entry._data.dtype.kind == "b":
-            shape = input._data.shape[place : place + entry._data.ndim]
-            if entry._data.shape != shape:
-                return (
-                    f"The shape of the mask {list(entry._data.shape)} at index 0 does not match the shape of the "
-                    f"indexed tensor {list(input._data.shape)} at index {place}"
-                )
-    return str(error).replace("for axis", "for dimension").replace("indexing arrays", "indexing tensors")
 
 
 def add_at(values: Tensor, shape: tuple[int, ...], key: Key) -> Tensor:
     """Return zeros of `shape` with values added at a subscript; values for the same place are summed."""
     whole = np.zeros(shape, dtype=values._data.dtype)
-    _add(whole, _array_key(key), values._data)
+    _add(whole, array_key(key), values._data)
     return record(AddAtBackward0, whole, (values,), key)
 
 
@@ -139,13 +131,13 @@ def index_put(
     kind: type[Node] = IndexPutBackward0,
 ) -> Tensor:
     """Return a copy with values written, or added with `accumulate`, at a tuple of index tensors."""
-    key = tuple(indices)
+    key = tuple(byte_mask(entry) for entry in indices)
     whole = input._data.copy()
     given = values._data.astype(whole.dtype, copy=False)
     if accumulate:
-        _add(whole, _array_key(key), given)
+        _add(whole, array_key(key), given)
     else:
-        whole[_array_key(key)] = given
+        whole[array_key(key)] = given
     return record(kind, whole, (input, values), key, accumulate=accumulate)
 
 
@@ -154,46 +146,9 @@ def index_put_(input: Tensor, indices: Sequence[Any], values: Tensor, accumulate
     return in_place(input, index_put, indices, values, accumulate)
 
 
-def _split(key: Any) -> Key:
-    """Return a subscript as a tuple: lists and arrays become tensors, 0-d integer tensors become ints."""
-    entries = key if isinstance(key, tuple) else (key,)
-    return tuple(_entry(entry) for entry in entries)
-
-
-def _entry(entry: Any) -> Any:  # noqa: PLR0911  (one return for each kind of index)
-    if isinstance(entry, Tensor):
-        if not entry._data.ndim and entry._data.dtype.kind in "iu":
-            return int(entry._data)
-        if entry._data.dtype.kind not in "iub":
-            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-        return entry
-    if isinstance(entry, (bool, np.bool_)):
-        return from_array(np.asarray(entry))
-    if isinstance(entry, np.integer):
-        return int(entry)
-    if isinstance(entry, (list, np.ndarray, range)):
-        array = np.asarray(entry)
-        return from_array(array if array.size else array.astype(np.int64))
-    if isinstance(entry, slice):
-        return slice_of_ints(entry)
-    if entry is None or entry is Ellipsis or isinstance(entry, int):
-        return entry
-    kind = TypeError if isinstance(entry, str) else IndexError
-    raise kind(
-        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
-        f"{type(entry).__name__})"
-    )
-
-
-def _width(entry: Any) -> int:
-    if entry is None or entry is Ellipsis:
-        return 0
-    return entry._data.ndim if isinstance(entry, Tensor) and entry._data.dtype.kind == "b" else 1
-
-
 def _basic_then_advanced(input: Tensor, key: Key) -> tuple[Tensor, Key]:
     """Apply the ints, slices and new axes of a subscript as views; return the view and the subscript that is left."""
-    used = sum(_width(entry) for entry in key)
+    used = sum(width(entry) for entry in key)
     if used > input._data.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input._data.ndim}")
     result, place, shown = input, 0, 0
@@ -211,8 +166,8 @@ def _basic_then_advanced(input: Tensor, key: Key) -> tuple[Tensor, Key]:
             shown += 1
         elif isinstance(entry, Tensor):
             left.append(entry)
-            place += _width(entry)
-            shown += _width(entry)
+            place += width(entry)
+            shown += width(entry)
         elif isinstance(entry, slice):
             result = _sliced(result, place, entry)
             left.append(slice(None))
@@ -233,7 +188,7 @@ def _sliced(input: Tensor, place: int, entry: slice) -> Tensor:
 
 def getitem(input: Tensor, key: Any) -> Tensor:
     """Return `input[key]`: a view for ints, slices, None and `...`; a copy for lists, index tensors and masks."""
-    part, advanced = _basic_then_advanced(input, _split(key))
+    part, advanced = _basic_then_advanced(input, subscript(key, input._data.ndim))
     if advanced:
         return read_at(part, advanced)
     return alias(part) if part is input else part
@@ -241,18 +196,25 @@ def getitem(input: Tensor, key: Any) -> Tensor:
 
 def setitem(input: Tensor, key: Any, value: Any) -> None:
     """Write `input[key] = value` in place, with the value broadcast and cast."""
-    entries = _split(key)
-    given = operand(value, "value")
+    entries = subscript(key, input._data.ndim)
+    try:
+        given = operand(value, "value")
+    except TypeError:
+        kind = f"{PRINTED_MODULE}.{input.dtype.letter}Tensor"
+        raise TypeError(f"can't assign a {type(value).__name__} to a {kind}") from None
     if not tracked(input, given):
         _write_untracked(input, entries, given)
         return
     if not isinstance(given, Tensor):
         given = from_array(np.asarray(given, dtype=input._data.dtype))
     part, advanced = _basic_then_advanced(input, entries)
+    target = part._data[array_key(advanced)].shape if advanced else part._data.shape
+    given = _trimmed(given, target)
+    require_writable(input, given._data.shape, target, bool(advanced))
     if advanced:
-        index_put_(part, advanced, _trimmed(given, part._data[_array_key(advanced)].shape))
+        index_put_(part, advanced, given)
     else:
-        part.copy_(_trimmed(given, part._data.shape))
+        part.copy_(given)
 
 
 def _trimmed(value: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -267,7 +229,7 @@ def _write_untracked(input: Tensor, entries: Key, given: Any) -> None:
     value = given._data if isinstance(given, Tensor) else given
     if isinstance(value, np.ndarray) and value.dtype.kind == "c" and input._data.dtype.kind != "c":
         value = value.real
-    place: Any = _array_key(entries)
+    place: Any = array_key(entries)
     memory = input._data
     try:
         if not memory.flags.writeable:
@@ -278,12 +240,13 @@ def _write_untracked(input: Tensor, entries: Key, given: Any) -> None:
                 place, memory = ..., writeable(part)
         memory[place] = value
     except IndexError as error:
-        raise IndexError(_index_message(error, input, entries)) from None
+        raise IndexError(index_message(error, input, entries)) from None
     except ValueError as error:
-        raise RuntimeError(
-            f"cannot write a value of shape {list(np.shape(value))} to subscript of a tensor of shape "
-            f"{list(input._data.shape)}: {error}"
-        ) from None
+        key = place if isinstance(place, tuple) else ()
+        require_writable(
+            input, np.shape(value), memory[place].shape, any(isinstance(entry, np.ndarray) for entry in key)
+        )
+        raise RuntimeError(str(error)) from None
     input._shared_counter().value += 1
 
 

@@ -39,6 +39,25 @@ class IndexFillBackward1(IndexFillBackward0):
         return index_fill(g, self.dim, index, 0), g.index_select(self.dim, places).sum() if self._needs(1) else None
 
 
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """Return a copy with values written to, or added at, positions of the flattened tensor.
+
+    Raises:
+        IndexError: there is no such position, or index and source have different numbers of elements.
+    """
+    size = input._data.size
+    if index._data.size != source._data.size:
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source._data.size}, index.numel() = {index._data.size}"
+        )
+    outside = index._data[(index._data < -size) | (index._data >= size)]
+    if outside.size:
+        raise IndexError(f"out of range: tried to access index {outside[0]} on a tensor of {size} elements.")
+    flat = index_put(input.reshape(-1), (index.reshape(-1) % max(size, 1),), source.reshape(-1), accumulate)
+    return flat.reshape(input._data.shape)
+
+
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """Return a copy with one value in the slices of an axis at an index vector, which may count from the end.
 

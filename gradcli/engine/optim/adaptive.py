@@ -43,12 +43,14 @@ class Adam(Optimizer):
         maximize: bool = False,
         **how: Any,
     ) -> None:
-        if lr < 0.0 or eps < 0.0 or weight_decay < 0.0:
-            raise ValueError(
-                f"lr, eps and weight_decay must not be negative: lr={lr}, eps={eps}, weight_decay={weight_decay}"
-            )
-        if not all(0.0 <= beta < 1.0 for beta in betas):
-            raise ValueError(f"betas must lie in [0, 1): betas={betas}")
+        for words, value in (
+            ("learning rate", lr), ("epsilon value", eps), ("weight_decay value", weight_decay),
+        ):  # fmt: skip
+            if value < 0.0:
+                raise ValueError(f"Invalid {words}: {value}")
+        for place, beta in enumerate(betas):
+            if not 0.0 <= beta < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {place}: {beta}")
         options: dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
         options |= {"amsgrad": amsgrad, "maximize": maximize}
         known = {"foreach": None, "capturable": False, "differentiable": False, "fused": None}

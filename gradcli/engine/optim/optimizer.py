@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gradcli.engine.grad_mode import enable_grad, no_grad
+from gradcli.engine.ops.complex_numbers import view_as_complex, view_as_real
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.utils.hooks import RemovableHandle, add_hook
 
@@ -31,6 +32,10 @@ def implementation(given: dict[str, Any], **known: Any) -> dict[str, Any]:
             "differentiable=True: steps are not recorded by gradcli.engine; write the step with tensors"
         )
     return {**known, **given}
+
+
+def _is_complex(value: object) -> bool:
+    return isinstance(value, Tensor) and value._data.dtype.kind == "c"
 
 
 class Optimizer(ABC):
@@ -123,8 +128,23 @@ class Optimizer(ABC):
             for group in self.param_groups:
                 for tensor in group["params"]:
                     if tensor._grad is not None:
-                        self._update(tensor, tensor._grad.detach(), group, self.state[tensor])
+                        self._update_any(tensor, tensor._grad.detach(), group)
         return loss
+
+    def _update_any(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+        """Update a parameter, a complex one as the real numbers that it consists of; keep a state if there is any."""
+        state = self.state.get(tensor, {})
+        if tensor._data.dtype.kind != "c":
+            self._update(tensor, gradient, group, state)
+        else:
+            parts = {name: view_as_real(v) if _is_complex(v) else v for name, v in state.items()}
+            self._update(view_as_real(tensor), view_as_real(gradient), group, parts)
+            shape = (*tensor._data.shape, 2)
+            for name, value in parts.items():
+                real = isinstance(value, Tensor) and value._data.shape == shape
+                state[name] = view_as_complex(value) if real else value
+        if state:
+            self.state[tensor] = state
 
     @abstractmethod
     def _update(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:

@@ -16,6 +16,16 @@ def ones(t: Any, *shape: int) -> Any:
     return t.ones(*shape)
 
 
+def rows(t: Any) -> Any:
+    return t.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])
+
+
+def written(t: Any, key: Any, value: Any) -> Any:
+    result = rows(t)
+    result[key] = value
+    return result.tolist()
+
+
 def padded(*pads: int, **options: Any) -> Callable[[Any], Any]:
     return lambda t: tuple(t.nn.functional.pad(ones(t, 2, 3), pads, **options).shape)
 
@@ -51,6 +61,27 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "index after an ellipsis": lambda t: ones(t, 2, 3, 4)[0, ..., 4],
     "index of a row": lambda t: ones(t, 2, 3)[0][5],
     "written": lambda t: ones(t, 2, 3).__setitem__((0, 5), 1.0),
+    "a list of lists reads at pairs": lambda t: rows(t)[[[0, 1], [1, 2]]].tolist(),
+    "a list of lists writes at pairs": lambda t: written(t, [[0, 1], [1, 2]], 5.0),
+    "a list with a slice": lambda t: rows(t)[[0, slice(1, 3)]].tolist(),
+    "a list with a tensor": lambda t: rows(t)[[t.tensor([1, 0]), 2]].tolist(),
+    "a list of indices alone": lambda t: rows(t)[[1, 0]].tolist(),
+    "a list of 32 lists": lambda t: tuple(rows(t)[[[0, 1]] * 32].shape),
+    "bytes are a mask": lambda t: rows(t)[t.tensor([0, 1], dtype=t.uint8)].tolist(),
+    "bytes are a mask that is written to": lambda t: written(t, t.tensor([1, 0]).to(t.uint8), ones(t, 3)),
+    "bytes of another number": lambda t: rows(t)[t.tensor([0, 1, 1], dtype=t.uint8)],
+    "indices of other lengths": lambda t: rows(t)[[0, 1], [0, 1, 2]],
+    "a list in a list": lambda t: ones(t, 3)[[0, [1]]],
+    "index of a number": lambda t: t.tensor(1.0)[0],
+    "a vector written to a number": lambda t: written(t, (0, 0), ones(t, 2)),
+    "a vector written to a longer one": lambda t: written(t, 0, ones(t, 2)),
+    "a tracked vector written to a longer one": lambda t: written(t, 0, ones(t, 2).requires_grad_()),
+    "a matrix written to a slice": lambda t: written(t, (slice(None), slice(0, 2)), ones(t, 3, 2)),
+    "a vector written at a mask": lambda t: written(t, (0, t.tensor([True, False, True])), ones(t, 3)),
+    "a word written": lambda t: written(t, 0, "a"),
+    "put at places": lambda t: rows(t).put(t.tensor([0, -1, 0]), t.tensor([7.0, 8.0, 9.0]), accumulate=True).tolist(),
+    "put where there is no place": lambda t: rows(t).put_(t.tensor([6]), t.tensor([7.0])),
+    "put too few": lambda t: rows(t).put_(t.tensor([0, 1]), t.tensor([7.0])),
     "rows of other lengths": lambda t: t.cat([ones(t, 2, 3), ones(t, 2, 4)]),
     "rows and a vector": lambda t: t.cat([ones(t, 2, 3), ones(t, 3)]),
     "columns of other lengths": lambda t: t.cat([ones(t, 2, 3), ones(t, 2, 4), ones(t, 3, 3)], 1),
