@@ -309,7 +309,13 @@ class BernoulliBackward0(FlatBackward):
 
 
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """Return ones with the probabilities given, zeros otherwise; the gradient of the probabilities is 0."""
+    """Return ones with the probabilities given, zeros otherwise; the gradient of the probabilities is 0.
+
+    Raises:
+        RuntimeError: a number is no probability.
+    """
+    if not bool(((input._data >= 0) & (input._data <= 1)).all()):
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     drawn = random_source(generator).random(input._data.shape) < input._data
     return record(BernoulliBackward0, drawn.astype(input._data.dtype), (input,))
 

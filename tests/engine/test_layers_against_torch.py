@@ -21,6 +21,7 @@ LAYERS: dict[str, tuple[Callable[[Any], Any], list[tuple[int, ...]]]] = {
     "ConvTranspose2d": (lambda nn: nn.ConvTranspose2d(2, 4, 3, 2, 1, groups=2), [(1, 2, 3, 4)]),
     "BatchNorm1d": (lambda nn: nn.BatchNorm1d(3), [(4, 3)]),
     "BatchNorm2d": (lambda nn: nn.BatchNorm2d(2, momentum=0.3), [(2, 2, 3, 3)]),
+    "LayerNorm without a bias": (lambda nn: nn.LayerNorm((3, 2), bias=False), [(2, 3, 2)]),
     "LayerNorm": (lambda nn: nn.LayerNorm((3, 2)), [(2, 3, 2)]),
     "GroupNorm": (lambda nn: nn.GroupNorm(2, 4), [(2, 4, 3)]),
     "RNNCell": (lambda nn: nn.RNNCell(3, 4), [(2, 3), (2, 4)]),
@@ -112,6 +113,19 @@ def test_an_embedding_with_a_padding_row_agrees() -> None:
     index = [[0, 1], [3, 3]]
     for namespace, module in ((engine, ours), (torch, theirs)):
         (module(namespace.tensor(index)) ** 2).sum().backward()
+    np.testing.assert_allclose(ours.weight.grad.numpy(), theirs.weight.grad.numpy())
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_norm": 0.5}, {"max_norm": 0.5, "norm_type": 1}, {"scale_grad_by_freq": True}]
+)
+def test_an_embedding_with_options_agrees(options: dict[str, Any]) -> None:
+    ours, theirs = twins(lambda nn: nn.Embedding(4, 3, padding_idx=2, **options))
+    assert repr(ours) == repr(theirs)
+    index = [[0, 1, 2], [3, 3, 0]]
+    for namespace, module in ((engine, ours), (torch, theirs)):
+        (module(namespace.tensor(index)) ** 2).sum().backward()
+    np.testing.assert_allclose(ours.weight.detach().numpy(), theirs.weight.detach().numpy())
     np.testing.assert_allclose(ours.weight.grad.numpy(), theirs.weight.grad.numpy())
 
 

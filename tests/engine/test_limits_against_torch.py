@@ -185,6 +185,10 @@ ERRORS: dict[str, Callable[[Any], Any]] = {
 
 POINTS = [0.0, -0.0, 1.0, -1.0, 2.5, -2.5, inf, -inf, nan, 0.5]
 OF_ONE: dict[str, Callable[[Any, Any], Any]] = {
+    "clamp": lambda t, x: x.clamp(-1, 1) * 2,
+    "clamp_min": lambda t, x: x.clamp(min=-1) * 2,
+    "clamp_max to NaN": lambda t, x: x.clamp(max=nan) * 2,
+    "clamp by tensors": lambda t, x: x.clamp(t.tensor(-1.0), t.tensor(1.0)) * 2,
     "abs": lambda t, x: x.abs(),
     "sign": lambda t, x: x.sign(),
     "sgn": lambda t, x: x.sgn(),
@@ -347,3 +351,15 @@ def test_infinities_and_nans_come_without_warnings(name: str) -> None:
     for one, other in pairs:
         np.testing.assert_array_equal(one.numpy(), other.numpy())
     assert np.geterr()["invalid"] == "warn"
+
+
+@pytest.mark.parametrize("name", ["log", "log2", "log10", "log1p", "sqrt", "atan", "atanh"])
+@pytest.mark.parametrize("at", [1e180, 1e-180, 1e-160])
+def test_second_derivatives_overflow_no_sooner_than_in_torch(name: str, at: float) -> None:
+    torch = pytest.importorskip("torch", reason="the reference for these values is PyTorch")
+    found = []
+    for t in (engine, torch):
+        x = t.tensor(at, dtype=t.float64, requires_grad=True)
+        (first,) = t.autograd.grad(getattr(x, name)(), x, t.tensor(1e20, dtype=t.float64), create_graph=True)
+        found.append([first.item(), t.autograd.grad(first, x)[0].item()])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-12)

@@ -71,7 +71,11 @@ def _overwrite(input: Tensor, value: Any, *, once: bool = True, at: Any = ...) -
 
 
 def fill_(input: Tensor, value: Any) -> Tensor:
-    """Set all elements to one number."""
+    """Set all elements to one number; raises RuntimeError for a tensor with axes."""
+    if isinstance(value, Tensor) and value._data.ndim:
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value._data.ndim} dimensions."
+        )
     if not tracked(input, value):
         given = isinstance(value, Tensor)
         return _overwrite(input, value._data if given else value, once=given)

@@ -48,7 +48,7 @@ class WhereBackward0(Node):
 
 
 class ClampBackward1(Node):
-    """d clamp(x) = dx within the limits and on them, and at NaN; 0 outside."""
+    """d clamp(x) = dx within the limits and on them; 0 outside, and where a number is NaN."""
 
     _saved_names = ("self",)
     _constant_names = ("min", "max")
@@ -59,9 +59,9 @@ class ClampBackward1(Node):
     def _vjp(self, g: Any) -> Any:
         x = values(self._unpack_like(g)[0])
         if self.max is None:
-            return without(g, x < self.min)
-        above = x > self.max
-        return without(g, above if self.min is None else above | (x < self.min))
+            return without(g, ~(x >= self.min))
+        below = x <= self.max
+        return without(g, ~(below if self.min is None else below & (x >= self.min)))
 
 
 class ClampMinBackward0(ClampBackward1):
@@ -85,9 +85,10 @@ class ClampBackward0(Node):
             crossed = low._data > high._data
             above = above | crossed
             below = below & ~crossed
-        inside = g.masked_fill(from_array(below | above), 0)
+        inside = np.ones(g._data.shape, dtype=np.bool_) if low is None else x._data >= low._data
+        inside = inside if high is None else inside & (x._data <= high._data)
         return (
-            inside,
+            g.masked_fill(from_array(~inside), 0),
             None if low is None else g.masked_fill(from_array(~below), 0),
             None if high is None else g.masked_fill(from_array(~above), 0),
         )
@@ -288,6 +289,9 @@ def _clamp_tensors(input: Tensor, low: Any, high: Any) -> Tensor:
     lower = low if isinstance(low, Tensor) or low is None else input.new_tensor(low)
     upper = high if isinstance(high, Tensor) or high is None else input.new_tensor(high)
     kind = result_dtype(*[entry for entry in (input, lower, upper) if entry is not None])
+    for limit in (lower, upper):
+        if limit is not None:
+            check_broadcast(input._data.shape, limit._data.shape)
     result = input._data.astype(kind, copy=False)
     if lower is not None:
         result = np.maximum(result, lower._data.astype(kind, copy=False))

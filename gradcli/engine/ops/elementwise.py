@@ -40,6 +40,19 @@ class _OfResult(Node):
         return g * conj(self._slope(self._unpack_like(g)[0]))
 
 
+class _Divided(_OfInput):
+    """A rule that divides: `_slope(x)` is 1 over the derivative; whose derivatives overflow later than by 1 / x^2."""
+
+    def _vjp(self, g: Any) -> Any:
+        return generic.over(g, conj(self._slope(self._unpack_like(g)[0])))
+
+
+class _DividedOfResult(_OfResult):
+    """As _Divided, from the result."""
+
+    _vjp = _Divided._vjp
+
+
 class _Flat(Node):
     """The rule of piecewise constant functions: 0 everywhere, also at jumps."""
 
@@ -60,15 +73,26 @@ def _at_sinc(x: Tensor) -> Tensor:
     return slope
 
 
-def _rule(name: str, slope: Callable[[Any], Any], *, of_result: bool = False, on_arrays: bool = True) -> type[Node]:
-    """Return the node class of an elementwise function, from its derivative as a function of input or result."""
+def _rule(
+    name: str,
+    slope: Callable[[Any], Any],
+    *,
+    of_result: bool = False,
+    on_arrays: bool = True,
+    divides: bool = False,
+) -> type[Node]:
+    """Return the node class of an elementwise function, from its derivative as a function of input or result.
+
+    With `divides`, the function gives 1 over the derivative.
+    """
     attributes = {
         "_slope": staticmethod(slope),
         "_on_arrays": on_arrays,
         "__doc__": f"The rule of {name}.",
         "__module__": __name__,
     }
-    return type(name, (_OfResult if of_result else _OfInput,), attributes)
+    bases = (_DividedOfResult if of_result else _Divided,) if divides else (_OfResult if of_result else _OfInput,)
+    return type(name, bases, attributes)
 
 
 def _at_acosh(x: Any) -> Any:
@@ -81,24 +105,24 @@ def _at_acosh(x: Any) -> Any:
 ExpBackward0 = _rule("ExpBackward0", lambda y: y, of_result=True)
 Exp2Backward0 = _rule("Exp2Backward0", lambda y: y * math.log(2), of_result=True)
 Expm1Backward0 = _rule("Expm1Backward0", lambda y: y + 1, of_result=True)
-LogBackward0 = _rule("LogBackward0", generic.reciprocal)
-Log1PBackward0 = _rule("Log1PBackward0", lambda x: generic.reciprocal(x + 1))
-Log2Backward0 = _rule("Log2Backward0", lambda x: generic.reciprocal(x * math.log(2)))
-Log10Backward0 = _rule("Log10Backward0", lambda x: generic.reciprocal(x * math.log(10)))
-SqrtBackward0 = _rule("SqrtBackward0", lambda y: generic.reciprocal(y * 2), of_result=True)
+LogBackward0 = _rule("LogBackward0", lambda x: x, divides=True)
+Log1PBackward0 = _rule("Log1PBackward0", lambda x: x + 1, divides=True)
+Log2Backward0 = _rule("Log2Backward0", lambda x: x * math.log(2), divides=True)
+Log10Backward0 = _rule("Log10Backward0", lambda x: x * math.log(10), divides=True)
+SqrtBackward0 = _rule("SqrtBackward0", lambda y: y * 2, of_result=True, divides=True)
 RsqrtBackward0 = _rule("RsqrtBackward0", lambda y: generic.power(y, 3) * -0.5, of_result=True)
 SinBackward0 = _rule("SinBackward0", generic.cos)
 CosBackward0 = _rule("CosBackward0", lambda x: -generic.sin(x))
 TanBackward0 = _rule("TanBackward0", lambda y: y * y + 1, of_result=True)
 AsinBackward0 = _rule("AsinBackward0", lambda x: generic.rsqrt(1 - x * x))
 AcosBackward0 = _rule("AcosBackward0", lambda x: -generic.rsqrt(1 - x * x))
-AtanBackward0 = _rule("AtanBackward0", lambda x: generic.reciprocal(x * x + 1))
+AtanBackward0 = _rule("AtanBackward0", lambda x: x * x + 1, divides=True)
 SinhBackward0 = _rule("SinhBackward0", generic.cosh)
 CoshBackward0 = _rule("CoshBackward0", generic.sinh)
 TanhBackward0 = _rule("TanhBackward0", lambda y: 1 - y * y, of_result=True)
 AsinhBackward0 = _rule("AsinhBackward0", lambda x: generic.rsqrt(x * x + 1))
 AcoshBackward0 = _rule("AcoshBackward0", _at_acosh)
-AtanhBackward0 = _rule("AtanhBackward0", lambda x: generic.reciprocal(1 - x * x))
+AtanhBackward0 = _rule("AtanhBackward0", lambda x: 1 - x * x, divides=True)
 SigmoidBackward0 = _rule("SigmoidBackward0", lambda y: y * (1 - y), of_result=True)
 ErfBackward0 = _rule("ErfBackward0", lambda x: generic.exp(-x * x) * (2 / math.sqrt(math.pi)))
 ErfcBackward0 = _rule("ErfcBackward0", lambda x: generic.exp(-x * x) * (-2 / math.sqrt(math.pi)))

@@ -82,6 +82,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         ValueError: there are no tensors.
         RuntimeError: they differ along another axis.
     """
+    if isinstance(tensors, Tensor):
+        raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
     pieces = list(tensors)
     if not pieces:
         raise ValueError(f"{PRINTED_MODULE}.cat(): expected a non-empty list of Tensors")
@@ -262,6 +264,9 @@ def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Te
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Return vectors as views of a common grid: vector i varies along axis i ("xy": the first two axes swapped)."""
     given = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
+    if any(entry._data.ndim > 1 for entry in given):
+        wrong = next(entry for entry in given if entry._data.ndim > 1)
+        raise RuntimeError(f"{PRINTED_MODULE}.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {wrong}")
     if indexing == "xy" and len(given) > 1:
         swapped = meshgrid(given[1], given[0], *given[2:])
         return (swapped[1], swapped[0], *swapped[2:])

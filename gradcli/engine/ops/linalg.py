@@ -240,7 +240,10 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Return the matrix input_i * vec2_j of two vectors."""
+    """Return the matrix input_i * vec2_j of two vectors; raises RuntimeError for tensors of other axes."""
+    for name, vector in (("self", input), ("vec2", vec2)):
+        if vector._data.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {vector._data.ndim}-D")
     return input.reshape(-1, 1) * vec2
 
 

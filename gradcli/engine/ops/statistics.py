@@ -124,6 +124,8 @@ def _spread(
 ) -> Tensor:
     if isinstance(dim, bool):
         dim, unbiased = None, dim
+    if unbiased is not None and correction is not None:
+        raise TypeError("std and var take unbiased or correction, not both")
     _require_real_numbers("std and var", input._data)
     dims = axes(dim, input._data.ndim)
     less = correction if correction is not None else 0 if unbiased is False else 1

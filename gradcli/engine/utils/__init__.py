@@ -3,6 +3,7 @@
 from typing import Any
 
 from gradcli.engine.interface.missing_names import refusal
+from gradcli.engine.utils import _pytree as _pytree
 from gradcli.engine.utils import hooks as hooks
 
 

@@ -6,7 +6,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any
+from typing import Any, ClassVar
 
 from gradcli.engine.autograd.graph import saved_tensors_hooks
 from gradcli.engine.backward.api import run_backward
@@ -178,6 +178,22 @@ class CheckpointFunction(Function):
         return None, None, *[value.grad if isinstance(value, Tensor) else None for value in inputs]
 
 
+class set_checkpoint_early_stop:  # noqa: N801  (the name programs use)
+    """While active, decide for all checkpoints whether second runs end after the last tensor that is needed."""
+
+    present: ClassVar[bool | None] = None
+
+    def __init__(self, enable: bool) -> None:
+        self.enable = enable
+
+    def __enter__(self) -> None:
+        self.before = set_checkpoint_early_stop.present
+        set_checkpoint_early_stop.present = self.enable
+
+    def __exit__(self, *_: object) -> None:
+        set_checkpoint_early_stop.present = self.before
+
+
 def checkpoint(
     function: Callable[..., Any],
     *args: Any,
@@ -223,7 +239,7 @@ def checkpoint(
         preserve_rng_state=preserve_rng_state,
         context=second,
         checked=determinism_check != "none",
-        early_stop=early_stop,
+        early_stop=early_stop if set_checkpoint_early_stop.present is None else set_checkpoint_early_stop.present,
     )
     with saved_tensors_hooks(again.pack, again.unpack), first:
         return function(*args, **kwargs)

@@ -18,7 +18,7 @@ from gradcli.engine.ops.activation import (
     logsigmoid,
 )  # fmt: skip
 from gradcli.engine.ops.constant import constant_in
-from gradcli.engine.ops.operands import require_one_dtype
+from gradcli.engine.ops.operands import check_broadcast, require_one_dtype
 from gradcli.engine.recording import record, tracked
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -161,6 +161,7 @@ def _warn_broadcast(input: Tensor, target: Tensor) -> None:
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """Return (input - target)^2, reduced; warns when the shapes differ."""
     _warn_broadcast(input, target)
+    check_broadcast(input._data.shape, target._data.shape)
     gap = input._data - target._data
     square = gap * gap
     if reduction not in ("mean", "sum", "none"):

@@ -198,7 +198,11 @@ class LayerNorm(Module):
     """Normalisation over the last axes (Ba et al., arXiv 1607.06450); see `functional.layer_norm`."""
 
     def __init__(
-        self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.normalized_shape = (
@@ -206,7 +210,8 @@ class LayerNorm(Module):
         )
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self.register_parameter("weight", Parameter(ones(self.normalized_shape)) if elementwise_affine else None)
-        self.register_parameter("bias", Parameter(zeros(self.normalized_shape)) if elementwise_affine else None)
+        with_bias = elementwise_affine and bias
+        self.register_parameter("bias", Parameter(zeros(self.normalized_shape)) if with_bias else None)
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
@@ -250,8 +255,17 @@ class GroupNorm(Module):
 class Embedding(Module):
     """A table [num_embeddings, embedding_dim]; an index [*] gives [*, embedding_dim]; see `functional.embedding`."""
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None) -> None:
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+    ) -> None:
         super().__init__()
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise AssertionError("Padding_idx must be within num_embeddings")
         self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
@@ -270,12 +284,20 @@ class Embedding(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the rows at the index."""
-        return functional.embedding(input, self.weight, self.padding_idx)
+        return functional.embedding(
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq
+        )
 
     def extra_repr(self) -> str:
         """Return the sizes."""
         text = f"{self.num_embeddings}, {self.embedding_dim}"
-        return text if self.padding_idx is None else f"{text}, padding_idx={self.padding_idx}"
+        if self.padding_idx is not None:
+            text += f", padding_idx={self.padding_idx}"
+        if self.max_norm is not None:
+            text += f", max_norm={self.max_norm}"
+        if self.norm_type != 2:
+            text += f", norm_type={self.norm_type}"
+        return text + (f", scale_grad_by_freq={self.scale_grad_by_freq}" if self.scale_grad_by_freq else "")
 
 
 class Flatten(Module):

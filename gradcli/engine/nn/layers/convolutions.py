@@ -92,6 +92,8 @@ class _Conv(Module):
             text += f", dilation={self.dilation}"
         if self.groups != 1:
             text += f", groups={self.groups}"
+        if any(getattr(self, "output_padding", ())):
+            text += f", output_padding={self.output_padding}"
         text = text if self.bias is not None else text + ", bias=False"
         return text if self.padding_mode == "zeros" else text + f", padding_mode={self.padding_mode}"
 
