@@ -322,7 +322,7 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
 
 def scalar_tensor(value: Any, *, dtype: Any = None) -> Tensor:
     """Return one number as a tensor without axes."""
-    return tensor(value, dtype=_kind(dtype))
+    return tensor(value, dtype=get_default_dtype() if dtype is None else dtype)
 
 
 def multinomial(

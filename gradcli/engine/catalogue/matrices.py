@@ -41,6 +41,13 @@ def _solutions() -> list[Operation]:
         row("vander", lambda t, x: t.linalg.vander(x), [(3,)]),
         row("cov", lambda t, x: t.cov(x), [(2, 4)]),
         row("corrcoef", lambda t, x: t.corrcoef(x), [(2, 4)], domain=_APART),
+        row("solve_right", lambda t, x, y: t.linalg.solve(x, y, left=False), [(2, 2), right], domain=Domain.REGULAR),
+        row(
+            "cholesky_upper",
+            lambda t, x: t.linalg.cholesky((x + x.mT) / 2, upper=True),
+            *_MATRIX[:1],
+            domain=Domain.DEFINITE,
+        ),
         row("eigvals", lambda t, x: t.view_as_real(t.linalg.eigvals(x)), *_MATRIX, domain=Domain.REGULAR),
         row(
             "eig",

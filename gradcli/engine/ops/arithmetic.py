@@ -16,6 +16,7 @@ from gradcli.engine.ops.operands import (
     conj,
     operand,
     pair,
+    refuse_kinds,
     refuse_zero,
     result_dtype,
 )
@@ -214,13 +215,11 @@ def sub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     """Return input - alpha * other.
 
     Raises:
-        RuntimeError: one is a tensor of booleans.
+        RuntimeError: one is a boolean, or a tensor of booleans.
     """
     first, second, x, y = both(input, other)
     of_numbers = not isinstance(first, Tensor)
-    if (not of_numbers and first._data.dtype.kind == "b") or (
-        isinstance(second, Tensor) and second._data.dtype.kind == "b"
-    ):
+    if any(v._data.dtype.kind == "b" if isinstance(v, Tensor) else isinstance(v, bool) for v in (first, second)):
         raise RuntimeError(TWO_BOOLS if x.dtype.kind == "b" else ONE_BOOL)
     if alpha == 1:
         return record(RsubBackward1, x - y, (second,)) if of_numbers else record(SubBackward0, x - y, (first, second))
@@ -286,6 +285,7 @@ def floor_divide(input: Operand, other: Operand) -> Tensor:
         RuntimeError: integers are divided by 0.
     """
     x, y = pair(input, other)
+    refuse_kinds("div_floor_cpu", x, "b")
     refuse_zero(x, y)
     with np.errstate(divide="ignore", invalid="ignore"):
         array = applied("floor_divide", np.floor_divide, x, y)
@@ -299,6 +299,7 @@ def remainder(input: Operand, other: Operand) -> Tensor:
         RuntimeError: integers are divided by 0.
     """
     first, second, x, y = both(input, other)
+    refuse_kinds("remainder_cpu", x, "b")
     refuse_zero(x, y)
     with np.errstate(divide="ignore", invalid="ignore"):
         result = applied("remainder", np.remainder, x, y)
@@ -314,6 +315,7 @@ def fmod(input: Operand, other: Operand) -> Tensor:
         RuntimeError: integers are divided by 0.
     """
     first, second, x, y = both(input, other)
+    refuse_kinds("fmod_cpu", x, "b")
     refuse_zero(x, y)
     with np.errstate(divide="ignore", invalid="ignore"):
         result = applied("fmod", np.fmod, x, y)

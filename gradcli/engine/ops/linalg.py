@@ -315,8 +315,14 @@ def inv(input: Tensor) -> Tensor:
     return record(LinalgInvExBackward0, factored("inv", np.linalg.inv, input._data), (input,), keep=True)
 
 
-def solve(input: Tensor, other: Tensor) -> Tensor:
-    """Return X with input @ X = other, for input [..., m, m] and other [..., m, k] or vectors [..., m]."""
+def solve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
+    """Return X with input @ X = other, for input [..., m, m] and other [..., m, k] or vectors [..., m].
+
+    With `left=False`, return X with X @ input = other, for other [..., k, m].
+    """
+    if not left:
+        turned: Tensor = solve(input.mT, other.mT).mT
+        return turned
     require_one_dtype("linalg.solve", input, other)
     a, b = arrays(input, other)
     vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
@@ -327,9 +333,15 @@ def solve(input: Tensor, other: Tensor) -> Tensor:
     return record(LinalgSolveExBackward0, array, (input, other), (input,), keep=True, vector=vector)
 
 
-def cholesky(input: Tensor) -> Tensor:
-    """Return lower triangular L with L L^H = input, positive definite; only its lower triangle is read."""
-    return record(LinalgCholeskyExBackward0, factored("cholesky", np.linalg.cholesky, input._data), (input,), keep=True)
+def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
+    """Return lower triangular L with L L^H = input, positive definite, or with `upper` L^H.
+
+    Only the lower triangle of the input is read, with `upper` only the upper one.
+    """
+    source = adjoint(input) if upper else input
+    array = factored("cholesky", np.linalg.cholesky, source._data)
+    result = record(LinalgCholeskyExBackward0, array, (source,), keep=True)
+    return adjoint(result) if upper else result
 
 
 class Eigen(NamedTuple):

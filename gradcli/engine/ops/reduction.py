@@ -339,13 +339,18 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 @numpy_names
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return whether all elements are true (not 0), over some axes or all."""
-    return from_array(input._data.astype(np.bool_).all(axis=axes(dim, input._data.ndim), keepdims=keepdim))
+    return _truths(input, input._data.astype(np.bool_).all(axis=axes(dim, input._data.ndim), keepdims=keepdim))
 
 
 @numpy_names
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return whether any element is true (not 0), over some axes or all."""
-    return from_array(input._data.astype(np.bool_).any(axis=axes(dim, input._data.ndim), keepdims=keepdim))
+    return _truths(input, input._data.astype(np.bool_).any(axis=axes(dim, input._data.ndim), keepdims=keepdim))
+
+
+def _truths(input: Tensor, found: Any) -> Tensor:
+    """Return booleans; of bytes bytes, as in PyTorch."""
+    return from_array(np.asarray(found, dtype=np.uint8 if input._data.dtype == np.uint8 else np.bool_))
 
 
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:

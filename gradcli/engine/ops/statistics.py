@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.dtypes import BY_NUMPY, real_of
+from gradcli.engine.dtypes import BY_NUMPY, Array, real_of
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.generic import restored
 from gradcli.engine.ops.operands import axes, axis, conj, floating, numpy_names
@@ -226,12 +226,18 @@ def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False) -> 
     return vector_norm(input, 2.0 if p in ("fro", None) else float(p), dim, keepdim)
 
 
+def _counted(array: Array, kind: Any) -> Array:
+    """Return integers and booleans as int64, unless a type was asked for; with an axis."""
+    whole = array.astype(np.int64) if kind is None and array.dtype.kind in "iub" else array
+    return whole if whole.ndim else whole.reshape(1)
+
+
 @numpy_names
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Return the cumulative sum along an axis, cast to `dtype` first if given."""
     input = input if dtype is None else input.to(dtype=dtype)
     place = axis(dim, input._data.ndim)
-    array = np.cumsum(input._data, axis=place) if input._data.ndim else input._data.copy()
+    array = np.cumsum(_counted(input._data, dtype), axis=place).reshape(input._data.shape)
     return record(CumsumBackward0, array, (input,), dim=place)
 
 
@@ -240,5 +246,5 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Return the cumulative product along an axis, cast to `dtype` first if given."""
     input = input if dtype is None else input.to(dtype=dtype)
     place = axis(dim, input._data.ndim)
-    array = np.cumprod(input._data, axis=place) if input._data.ndim else input._data.copy()
+    array = np.cumprod(_counted(input._data, dtype), axis=place).reshape(input._data.shape)
     return record(CumprodBackward0, array, (input,), (input,), keep=True, dim=place)

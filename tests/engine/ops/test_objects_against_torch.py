@@ -57,7 +57,19 @@ def without_dim(t: Any, name: str, ndim: int) -> Any:
     return chosen, [str(entry.message) for entry in seen]
 
 
+def counted(t: Any) -> Any:
+    found = []
+    for kind in (t.uint8, t.int32, t.bool, t.float32):
+        for values in ([200, 100, 0], 3):
+            x = t.tensor(values).to(kind)
+            results = (x.cumsum(0), x.cumprod(0), x.any(), x.all(0, keepdim=True), x.cumsum(0, dtype=t.float32))
+            found += [(str(y.dtype), y.tolist()) for y in results]
+    return found
+
+
 ALIKE: dict[str, Program] = {
+    "running sums and truths of integers": counted,
+    "one number": lambda t: [(str(x.dtype), x.item()) for x in (t.scalar_tensor(1), t.scalar_tensor(1, dtype=t.int32))],
     "a copy shares memory": shared,
     "a copy of a leaf": lambda t: copied(t, lambda x: x),
     "a copy of a result": lambda t: copied(t, lambda x: x * 2),
