@@ -294,7 +294,17 @@ def randn_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False)
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None) -> Tensor:
-    """Return normal random numbers with a mean and a standard deviation, numbers or tensors."""
+    """Return normal random numbers with a mean and a standard deviation, numbers or tensors.
+
+    Raises:
+        RuntimeError: a standard deviation is negative.
+    """
+    if bool((np.asarray(std._data if isinstance(std, Tensor) else std) < 0).any()):
+        raise RuntimeError(
+            "normal expects all elements of std >= 0.0"
+            if isinstance(std, Tensor)
+            else f"normal expects std >= 0.0, but found std {std:g}"
+        )
     if size is None:
         shape = np.broadcast_shapes(*(v._data.shape for v in (mean, std) if isinstance(v, Tensor)))
     else:

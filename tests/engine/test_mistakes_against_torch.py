@@ -17,6 +17,10 @@ def _assigned(t: Any, key: Any) -> None:
     t.zeros(3, 4)[key] = 1
 
 
+def leaf(t: Any) -> Any:
+    return t.ones(2, requires_grad=True)
+
+
 MISTAKES: dict[str, Callable[[Any], Any]] = {
     "negative step read": lambda t: t.zeros(3)[::-1],
     "negative step written": lambda t: _assigned(t, slice(None, None, -1)),
@@ -37,6 +41,12 @@ MISTAKES: dict[str, Callable[[Any], Any]] = {
     "a truth less numbers": lambda t: True - t.ones(2),
     "a remainder of truths": lambda t: t.tensor([True]) % t.tensor([True]),
     "a quotient of truths": lambda t: t.tensor([True]) // t.tensor([True]),
+    "maxima of a matrix": lambda t: t.nn.functional.max_pool2d(t.ones(2, 3), 2),
+    "a class for each number": lambda t: t.nn.functional.cross_entropy(t.ones(2), t.tensor([0, 1])),
+    "a quantile of nothing": lambda t: t.ones(0).quantile(0.5),
+    "a batch of no cotangents": lambda t: t.autograd.grad(leaf(t).sum(), leaf(t), is_grads_batched=True),
+    "a negative deviation": lambda t: t.normal(0.0, -1.0, (2,)),
+    "negative deviations": lambda t: t.normal(0.0, t.tensor([-1.0, 1.0])),
     "filled by a vector": lambda t: t.zeros(2, 2).fill_(t.ones(2)),
     "a tensor for tensors to join": lambda t: t.cat(t.ones(2, 2)),
     "a grid of matrices": lambda t: t.meshgrid(t.ones(2, 2)),

@@ -144,7 +144,13 @@ def _batched(
     materialize: bool,
 ) -> tuple[Any, ...]:
     """Return the gradients of one pass for each index of the cotangents' leading axis, stacked."""
-    count = next(len(entry) for entry in given if entry is not None)
+    present = [entry for entry in given if entry is not None]
+    if not present or any(not entry._data.ndim for entry in present):
+        raise ValueError(
+            "is_grads_batched: Got in_dim=0 for some input, but that input is a Tensor of dimensionality 0: give "
+            "grad_outputs with a leading axis"
+        )
+    count = len(present[0])
     rows = [
         grad(
             outputs,

@@ -285,8 +285,10 @@ def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = Fals
         keepdim: keep the axis, with length 1.
 
     Raises:
-        RuntimeError: q is not between 0 and 1, or the input holds no real numbers.
+        RuntimeError: q is not between 0 and 1, or the input holds no real numbers, or nothing.
     """
+    if not input._data.size:
+        raise RuntimeError("quantile() input tensor must be non-empty")
     if input._data.dtype.kind != "f":
         raise RuntimeError("quantile() input tensor must be either float or double dtype")
     wanted = np.asarray(q._data if isinstance(q, Tensor) else q, dtype=input._data.dtype)

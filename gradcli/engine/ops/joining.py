@@ -175,6 +175,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     total = input._data.shape[axis(dim, input._data.ndim)]
+    if not total:
+        return split(input, [0] * chunks, dim)
     return split(input, max(-(-total // chunks), 1), dim)
 
 
@@ -220,6 +222,8 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if input._data.dtype.kind == "c":
         raise RuntimeError("topk does not support complex dtypes on CPU")
     order = argsort(input, spot, descending=largest)
+    if not input._data.ndim:
+        return _picked(TopkBackward0, TOPK, input, order, spot)
     return _picked(TopkBackward0, TOPK, input, narrow(order, spot, 0, k), spot)
 
 

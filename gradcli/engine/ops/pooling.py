@@ -64,6 +64,12 @@ def pooling(
     return Pooling(shape, apart, pads, each(dilation, n), ceil_mode)
 
 
+def _require_images(input: Tensor, n: int) -> None:
+    """Raise RuntimeError unless a tensor has n axes and channels, and perhaps a batch."""
+    if input._data.ndim not in (n + 1, n + 2) or not all(input._data.shape[-n:]):
+        raise RuntimeError(f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input")
+
+
 def max_pool(input: Tensor, places: Pooling, return_indices: bool = False) -> Any:
     """Return the maximum of every window; of equal elements, the first gets the gradient.
 
@@ -73,6 +79,7 @@ def max_pool(input: Tensor, places: Pooling, return_indices: bool = False) -> An
         return_indices: return the index of each maximum in the flattened *sizes as well.
     """
     n = len(places.kernel)
+    _require_images(input, n)
     if input._data.ndim == n + 1:
         whole = max_pool(input.unsqueeze(0), places, return_indices)
         return tuple(part.squeeze(0) for part in whole) if return_indices else whole.squeeze(0)
@@ -99,6 +106,7 @@ def avg_pool(
         divisor_override: divide the sum by this number instead.
     """
     n = len(places.kernel)
+    _require_images(input, n)
     if input._data.ndim == n + 1:
         return avg_pool(input.unsqueeze(0), places, count_include_pad, divisor_override).squeeze(0)
     taken = places.windows(input, constant=True)

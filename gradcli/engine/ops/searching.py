@@ -179,6 +179,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """Return the histogram over equal bins from min to max, or over the range of the elements if min = max."""
     refuse_kinds("histc", input._data, "c")
-    low, high = (float(input._data.min()), float(input._data.max())) if min == max else (min, max)
+    own = min == max and input._data.size
+    low, high = (float(input._data.min()), float(input._data.max())) if own else (min, max)
     counts, _ = np.histogram(input._data, bins, (low, high))
     return from_array(counts.astype(input._data.dtype))

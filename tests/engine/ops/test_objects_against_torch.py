@@ -69,6 +69,13 @@ def counted(t: Any) -> Any:
 
 ALIKE: dict[str, Program] = {
     "running sums and truths of integers": counted,
+    "parts of nothing": lambda t: [tuple(part.shape) for part in t.zeros(0, 3).chunk(4)],
+    "the largest of one number": lambda t: [x.tolist() for x in t.tensor(3.0).topk(1)],
+    "the mean loss of no examples": lambda t: (
+        repr(t.nn.functional.nll_loss(t.zeros(0, 3), t.zeros(0, dtype=t.int64))),
+        repr(t.nn.functional.nll_loss(t.zeros(0, 3), t.zeros(0, dtype=t.int64), reduction="sum")),
+    ),
+    "a histogram of nothing": lambda t: t.zeros(0).histc(3).tolist(),
     "one number": lambda t: [(str(x.dtype), x.item()) for x in (t.scalar_tensor(1), t.scalar_tensor(1, dtype=t.int32))],
     "a copy shares memory": shared,
     "a copy of a leaf": lambda t: copied(t, lambda x: x),

@@ -255,6 +255,8 @@ def nll_loss(
             factors = factors / factors.sum()
         losses = -np.take_along_axis(input._data, index, dim).squeeze(dim) * factors
     array = losses if reduction == "none" else losses.sum()
+    if reduction == "mean" and not losses.size:
+        array = np.full_like(array, np.nan)
     saved = (input, target, weight, from_array(np.where(ignored, none, factors)))
     return record(NllLossBackward0, array, (input,), saved, shape=input._data.shape, dim=dim, ignore_index=ignore_index)
 
@@ -279,6 +281,10 @@ def cross_entropy(
             arXiv 1512.00567).
     """
     dim = 0 if input._data.ndim == 1 else 1
+    if target._data.shape == input._data.shape and target._data.dtype.kind != "f":
+        raise RuntimeError(
+            f"Expected floating point type for target with class probabilities, got {target.dtype.letter}"
+        )
     logs = log_softmax(input, dim)
     if target._data.dtype.kind == "f" and target._data.shape == input._data.shape:
         count = input._data.shape[dim]
