@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.in_place import bump, require_castable, write
-from gradcli.engine.interface.integers import whole
+from gradcli.engine.interface.integers import parameters_of, whole
 from gradcli.engine.tensor import Tensor
 
 _OPERATIONS = "gradcli.engine.ops."
@@ -44,7 +44,8 @@ def called(function: Callable[..., Any]) -> Callable[..., Any]:
 def called_as_method(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function as a method that says which argument is not a tensor, or not an integer."""
     checked = whole(function, 0)
-    if not any("Tensor" in str(entry.annotation) for entry in [*inspect.signature(function).parameters.values()][1:]):
+    annotations, positional, by_name = parameters_of(function)
+    if not any("Tensor" in str(annotations.get(name)) for name in (*positional[1:], *by_name)):
         return checked
 
     @functools.wraps(function)

@@ -11,46 +11,10 @@ import numpy as np
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
 from gradcli.engine.ops import generic
-from gradcli.engine.ops.operands import Operand, applied, conj, floating, operand, pair, refuse_kinds
+from gradcli.engine.ops.operands import Operand, applied, floating, operand, pair, refuse_kinds
+from gradcli.engine.ops.slopes import rule
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
-
-
-class _OfInput(Node):
-    """A rule from the input: `_slope(x)` is the derivative at x."""
-
-    _saved_names = ("self",)
-
-    def _slope(self, x: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} has no slope")
-
-    def _vjp(self, g: Any) -> Any:
-        return g * conj(self._slope(self._unpack_like(g)[0]))
-
-
-class _OfResult(Node):
-    """A rule from the result: `_slope(y)` is the derivative at the x whose value is y."""
-
-    _saved_names = ("result",)
-
-    def _slope(self, y: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} has no slope")
-
-    def _vjp(self, g: Any) -> Any:
-        return g * conj(self._slope(self._unpack_like(g)[0]))
-
-
-class _Divided(_OfInput):
-    """A rule that divides: `_slope(x)` is 1 over the derivative; whose derivatives overflow later than by 1 / x^2."""
-
-    def _vjp(self, g: Any) -> Any:
-        return generic.over(g, conj(self._slope(self._unpack_like(g)[0])))
-
-
-class _DividedOfResult(_OfResult):
-    """As _Divided, from the result."""
-
-    _vjp = _Divided._vjp
 
 
 class _Flat(Node):
@@ -73,28 +37,6 @@ def _at_sinc(x: Tensor) -> Tensor:
     return slope
 
 
-def _rule(
-    name: str,
-    slope: Callable[[Any], Any],
-    *,
-    of_result: bool = False,
-    on_arrays: bool = True,
-    divides: bool = False,
-) -> type[Node]:
-    """Return the node class of an elementwise function, from its derivative as a function of input or result.
-
-    With `divides`, the function gives 1 over the derivative.
-    """
-    attributes = {
-        "_slope": staticmethod(slope),
-        "_on_arrays": on_arrays,
-        "__doc__": f"The rule of {name}.",
-        "__module__": __name__,
-    }
-    bases = (_DividedOfResult if of_result else _Divided,) if divides else (_OfResult if of_result else _OfInput,)
-    return type(name, bases, attributes)
-
-
 def _at_acosh(x: Any) -> Any:
     """Return 1 / sqrt(x^2 - 1), on the branch of acosh where x is complex."""
     if generic.values(x).dtype.kind == "c":
@@ -102,33 +44,33 @@ def _at_acosh(x: Any) -> Any:
     return generic.rsqrt(x * x - 1)
 
 
-ExpBackward0 = _rule("ExpBackward0", lambda y: y, of_result=True)
-Exp2Backward0 = _rule("Exp2Backward0", lambda y: y * math.log(2), of_result=True)
-Expm1Backward0 = _rule("Expm1Backward0", lambda y: y + 1, of_result=True)
-LogBackward0 = _rule("LogBackward0", lambda x: x, divides=True)
-Log1PBackward0 = _rule("Log1PBackward0", lambda x: x + 1, divides=True)
-Log2Backward0 = _rule("Log2Backward0", lambda x: x * math.log(2), divides=True)
-Log10Backward0 = _rule("Log10Backward0", lambda x: x * math.log(10), divides=True)
-SqrtBackward0 = _rule("SqrtBackward0", lambda y: y * 2, of_result=True, divides=True)
-RsqrtBackward0 = _rule("RsqrtBackward0", lambda y: generic.power(y, 3) * -0.5, of_result=True)
-SinBackward0 = _rule("SinBackward0", generic.cos)
-CosBackward0 = _rule("CosBackward0", lambda x: -generic.sin(x))
-TanBackward0 = _rule("TanBackward0", lambda y: y * y + 1, of_result=True)
-AsinBackward0 = _rule("AsinBackward0", lambda x: generic.rsqrt(1 - x * x))
-AcosBackward0 = _rule("AcosBackward0", lambda x: -generic.rsqrt(1 - x * x))
-AtanBackward0 = _rule("AtanBackward0", lambda x: x * x + 1, divides=True)
-SinhBackward0 = _rule("SinhBackward0", generic.cosh)
-CoshBackward0 = _rule("CoshBackward0", generic.sinh)
-TanhBackward0 = _rule("TanhBackward0", lambda y: 1 - y * y, of_result=True)
-AsinhBackward0 = _rule("AsinhBackward0", lambda x: generic.rsqrt(x * x + 1))
-AcoshBackward0 = _rule("AcoshBackward0", _at_acosh)
-AtanhBackward0 = _rule("AtanhBackward0", lambda x: 1 - x * x, divides=True)
-SigmoidBackward0 = _rule("SigmoidBackward0", lambda y: y * (1 - y), of_result=True)
-ErfBackward0 = _rule("ErfBackward0", lambda x: generic.exp(-x * x) * (2 / math.sqrt(math.pi)))
-ErfcBackward0 = _rule("ErfcBackward0", lambda x: generic.exp(-x * x) * (-2 / math.sqrt(math.pi)))
-LgammaBackward0 = _rule("LgammaBackward0", lambda x: x.digamma(), on_arrays=False)
-DigammaBackward0 = _rule("DigammaBackward0", lambda x: polygamma(1, x), on_arrays=False)
-SincBackward0 = _rule("SincBackward0", _at_sinc, on_arrays=False)
+ExpBackward0 = rule("ExpBackward0", lambda y: y, of_result=True)
+Exp2Backward0 = rule("Exp2Backward0", lambda y: y * math.log(2), of_result=True)
+Expm1Backward0 = rule("Expm1Backward0", lambda y: y + 1, of_result=True)
+LogBackward0 = rule("LogBackward0", lambda x: x, divides=True)
+Log1PBackward0 = rule("Log1PBackward0", lambda x: x + 1, divides=True)
+Log2Backward0 = rule("Log2Backward0", lambda x: x * math.log(2), divides=True)
+Log10Backward0 = rule("Log10Backward0", lambda x: x * math.log(10), divides=True)
+SqrtBackward0 = rule("SqrtBackward0", lambda y: y * 2, of_result=True, divides=True)
+RsqrtBackward0 = rule("RsqrtBackward0", lambda y: generic.power(y, 3) * -0.5, of_result=True)
+SinBackward0 = rule("SinBackward0", generic.cos)
+CosBackward0 = rule("CosBackward0", lambda x: -generic.sin(x))
+TanBackward0 = rule("TanBackward0", lambda y: y * y + 1, of_result=True)
+AsinBackward0 = rule("AsinBackward0", lambda x: generic.rsqrt(1 - x * x))
+AcosBackward0 = rule("AcosBackward0", lambda x: -generic.rsqrt(1 - x * x))
+AtanBackward0 = rule("AtanBackward0", lambda x: x * x + 1, divides=True)
+SinhBackward0 = rule("SinhBackward0", generic.cosh)
+CoshBackward0 = rule("CoshBackward0", generic.sinh)
+TanhBackward0 = rule("TanhBackward0", lambda y: 1 - y * y, of_result=True)
+AsinhBackward0 = rule("AsinhBackward0", lambda x: generic.rsqrt(x * x + 1))
+AcoshBackward0 = rule("AcoshBackward0", _at_acosh)
+AtanhBackward0 = rule("AtanhBackward0", lambda x: 1 - x * x, divides=True)
+SigmoidBackward0 = rule("SigmoidBackward0", lambda y: y * (1 - y), of_result=True)
+ErfBackward0 = rule("ErfBackward0", lambda x: generic.exp(-x * x) * (2 / math.sqrt(math.pi)))
+ErfcBackward0 = rule("ErfcBackward0", lambda x: generic.exp(-x * x) * (-2 / math.sqrt(math.pi)))
+LgammaBackward0 = rule("LgammaBackward0", lambda x: x.digamma(), on_arrays=False)
+DigammaBackward0 = rule("DigammaBackward0", lambda x: polygamma(1, x), on_arrays=False)
+SincBackward0 = rule("SincBackward0", _at_sinc, on_arrays=False)
 
 
 class SignBackward0(_Flat):
@@ -222,7 +164,7 @@ def _elementwise(
     name: str, kind: type[Node], function: Callable[[Array], Any], sentence: str
 ) -> Callable[[Tensor], Tensor]:
     quiet = np.errstate(all="ignore")(function)
-    keep = issubclass(kind, _OfResult)
+    keep = kind._saved_names == ("result",)
 
     def operation(input: Tensor) -> Tensor:
         array = quiet(floating(input._data))
