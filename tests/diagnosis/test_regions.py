@@ -91,6 +91,13 @@ def test_an_entry_that_is_right_at_this_number_alone_is_not_called_right():
     assert finding.kind is K.WRONG_GRADIENT, finding.message
 
 
+def test_a_wrong_term_that_is_small_at_small_values_is_not_told_by_a_threshold():
+    values = np.array([[0.004, -0.003, 1.3, 0.9], [0.002, -1.1, 0.7, -0.001], [1.9, -0.6, 0.003, 0.5]])
+    made = function(lambda x: x + 0.1 * (x**4 + x.tanh()), lambda g, x, y: g * (1.1 + 0.3 * x**3 - 0.1 * x.tanh() ** 2))
+    (finding,) = found(made, values)
+    assert finding.predicate is None, finding.message
+
+
 def test_an_entry_that_is_right_does_not_hide_what_the_others_lack():
     made = function(lambda x: x.cumsum(0), lambda g, x, y: g * 1)
     assert_told(K.MISSING_TERM, "only the diagonal of the Jacobian", made, ((5,),), 0)

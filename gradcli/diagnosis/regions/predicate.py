@@ -69,8 +69,9 @@ def _accident(count: int, chosen: int) -> float:
     return exp(lgamma(chosen + 1) + lgamma(count - chosen + 1) - lgamma(count + 1))
 
 
-Probe = Callable[[float, bool], bool | None]
-"""Whether an entry is wrong at another value (with True, at that magnitude with its own sign); None if unknown."""
+Probe = Callable[[float, bool], float | None]
+"""The error of an entry at another value (with True, at that magnitude with its own sign), 1 for the smallest that
+counts as wrong and 0 if it is within its bound; None if unknown."""
 
 
 def _without_probe(_value: float, _magnitude: bool) -> None:
@@ -201,9 +202,11 @@ def _by_threshold(samples: Sequence[Sample], name: str, probe: Probe) -> str | N
     for text, measure, magnitude in ((name, values, False), (f"|{name}|", np.abs(values), True)):
         bad, good = measure[wrong], measure[known & ~wrong]
         if bad.min() > good.max():
-            return f"{text} > {_edge(good.max(), bad.min(), True, probe, magnitude):.4g}"
+            edge = _edge(good.max(), bad.min(), True, probe, magnitude)
+            return None if edge is None else f"{text} > {edge:.4g}"
         if bad.max() < good.min():
-            return f"{text} < {_edge(bad.max(), good.min(), False, probe, magnitude):.4g}"
+            edge = _edge(bad.max(), good.min(), False, probe, magnitude)
+            return None if edge is None else f"{text} < {edge:.4g}"
     if 3 * known.sum() * _accident(int(known.sum()), int(wrong.sum())) > _ACCIDENT / 10:
         return None
     for text, measure, magnitude in ((name, values, False), (f"|{name}|", np.abs(values), True)):
@@ -212,19 +215,22 @@ def _by_threshold(samples: Sequence[Sample], name: str, probe: Probe) -> str | N
         if below.size and above.size and below.size + above.size == good.size:
             low = _edge(below.max(), bad.min(), True, probe, magnitude)
             high = _edge(bad.max(), above.min(), False, probe, magnitude)
-            return f"{text} lies between {low:.4g} and {high:.4g}"
+            return None if low is None or high is None else f"{text} lies between {low:.4g} and {high:.4g}"
     return None
 
 
-def _edge(low: float, high: float, wrong_above: bool, probe: Probe, magnitude: bool) -> float:
-    """The boundary between wrong and right values: bisected as far as the probe decides; the roundest number there."""
+def _edge(low: float, high: float, wrong_above: bool, probe: Probe, magnitude: bool) -> float | None:
+    """The boundary between wrong and right values: bisected as far as the probe decides; the roundest number there.
+
+    None if the error only becomes too small to count there, as that of a wrong term does where the term is small.
+    """
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        wrong = probe(middle, magnitude)
-        if wrong is None:
+        error = probe(middle, magnitude)
+        if error is None:
             break
-        low, high = (low, middle) if wrong == wrong_above else (middle, high)
-    return _between(low, high)
+        low, high = (low, middle) if (error >= 1) == wrong_above else (middle, high)
+    return None if probe(low if wrong_above else high, magnitude) else _between(low, high)
 
 
 def _between(low: float, high: float) -> float:

@@ -41,14 +41,14 @@ def samples_of(suspect: Suspect, mask: Mask) -> list[Sample]:
 
 
 def probe_of(suspect: Suspect, mask: Mask) -> Probe:
-    """Whether the first wrong entry is wrong at another value, all else being equal."""
+    """How wrong the first wrong entry is at another value, all else being equal."""
     facts, place = suspect.facts, suspect.block
     position = facts.subject.active[place]
     column = int(np.flatnonzero(mask)[0])
     values = [np.asarray(facts.subject.arguments[p].value) for p in facts.subject.active]
     limit = TimeLimit(_SECONDS)
 
-    def is_wrong(value: float, magnitude: bool) -> bool | None:
+    def error_at(value: float, magnitude: bool) -> float | None:
         if limit.is_over or values[place].dtype.kind != "f":
             return None
         changed = values[place].copy()
@@ -59,9 +59,11 @@ def probe_of(suspect: Suspect, mask: Mask) -> Probe:
             return None
         slope, bound = there.entry_slope(place, column, 1)
         gap, size = abs(float(gradient.flat[column]) - slope), float(np.abs(gradient).max(initial=abs(slope)))
-        return gap > 3 * bound + SIGNIFICANCE * size if bound <= _COARSE * size else None
+        if bound > _COARSE * size:
+            return None
+        return 0.0 if gap <= 3 * bound else gap / (3 * bound + SIGNIFICANCE * size)
 
-    return is_wrong
+    return error_at
 
 
 def looked_at(mask: Mask, number: int = 0) -> NDArray[np.intp]:
