@@ -18,12 +18,21 @@ def _assignments(definition: Definition) -> list[tuple[ast.stmt, set[str]]]:
     found: list[tuple[ast.stmt, set[str]]] = []
     for node in ast.walk(definition):
         if isinstance(node, ast.Assign):
-            found.append((node, set().union(*(names_in(t) for t in node.targets))))
+            found.append((node, set().union(*(_written(t) for t in node.targets))))
         elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.For):
-            found.append((node, names_in(node.target)))
+            found.append((node, _written(node.target)))
         elif isinstance(node, ast.Expr):
             found.append((node, names_in(node)))
     return found
+
+
+def _written(target: ast.expr) -> set[str]:
+    """The names that an assignment binds, or into whose tensors it writes: `x` in `x[i]`, where `i` is only read."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return set().union(*(_written(each) for each in target.elts))
+    while isinstance(target, ast.Subscript | ast.Starred):
+        target = target.value
+    return names_in(target)
 
 
 _NOT_VALUES = ("shape", "dtype", "device", "ndim", "size", "numel", "new_zeros", "new_ones", "new_full", "new_empty")
@@ -86,6 +95,15 @@ def _is_name(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
+def _read(statement: ast.stmt) -> set[str]:
+    """The names that a statement reads to compute what it assigns."""
+    if isinstance(statement, ast.For):
+        return names_in(statement.iter)
+    if not isinstance(statement, ast.Assign):
+        return names_in(statement)
+    return names_in(statement.value).union(*(names_in(target) - _written(target) for target in statement.targets))
+
+
 def _slice(assignments: Iterable[tuple[ast.stmt, set[str]]], wanted: set[str]) -> set[ast.stmt]:
     """The statements that the values of these names are computed by."""
     wanted = set(wanted)
@@ -96,7 +114,7 @@ def _slice(assignments: Iterable[tuple[ast.stmt, set[str]]], wanted: set[str]) -
         for statement, bound in assignments:
             if statement not in used and bound & wanted:
                 used.add(statement)
-                wanted |= names_in(statement)
+                wanted |= _read(statement)
                 grown = True
     return used
 

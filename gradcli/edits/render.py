@@ -106,11 +106,15 @@ class Tree:
         return (first, last) if alone else (start, stop)
 
     def _with_holes(self, node: Any, kept: list[str]) -> Any:
-        """A copy of new syntax in which a name stands for each expression of the user's own."""
+        """A copy of new syntax in which a name stands for each expression of the user's own.
+
+        None stands for a range of an index, or for several, which may not stand in parentheses.
+        """
         if (
             isinstance(node, ast.expr)
             and node in self._fields
             and isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+            and not any(isinstance(part, ast.Slice) for part in (node, *getattr(node, "elts", ())))
         ):
             kept.append(segment(self.file, node))
             return ast.Name(id=_hole(len(kept) - 1), ctx=ast.Load())

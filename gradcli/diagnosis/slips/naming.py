@@ -37,11 +37,9 @@ def explained_by_slip(suspect: Suspect) -> Named | None:
     search, slip = _found(suspect.facts, suspect.block, suspect.mismatch)
     if slip is None or search.draft is None:
         return None
-    in_part, is_saved = _is_right_in_part(suspect), search.draft.role != "backward"
+    in_part = _is_right_in_part(suspect)
     kind = kind_of(slip, search.draft, search.cotangents, in_part=in_part)
     if in_part and kind is FindingKind.WRONG_FACTOR:
-        if slip.role is not Role.FACTOR and not is_saved:
-            return None  # which entries are wrong says more
         kind = FindingKind.WRONG_ENTRIES
     slip = with_merged_numbers(slip, search.draft)
     extra = {"location": location_of(slip, search.draft), "corrected": _corrected(slip, search.draft)}
@@ -49,15 +47,17 @@ def explained_by_slip(suspect: Suspect) -> Named | None:
 
 
 def with_correction(finding: Finding, facts: Facts, place: int, mismatch: Mismatch | None = None) -> Finding:
-    """The finding with the file's text in which the slip is corrected, and its line if forward contains it."""
+    """The finding with the line of the slip and the file's text in which it is corrected; of wrong entries, with it."""
     search, slip = _found(facts, place, mismatch)
-    text = None if slip is None or search.draft is None else _corrected(slip, search.draft)
-    if slip is None or search.draft is None or text is None:
+    if slip is None or search.draft is None:
         return finding
-    in_forward = finding.location is None and search.draft.role != "backward"
-    return replace(
-        finding, corrected=text, location=location_of(slip, search.draft) if in_forward else finding.location
-    )
+    said = finding.message
+    if finding.kind is FindingKind.WRONG_ENTRIES:  # which entries are wrong does not say what makes them so
+        said += "; " + sentence_of(slip, search.draft, str(finding.input)).removeprefix(f"{finding.input}: ")
+    line = finding.location
+    if line is None and (finding.kind is not FindingKind.MISSING_GRADIENT or search.draft.role != "backward"):
+        line = location_of(slip, search.draft)
+    return replace(finding, message=said, corrected=_corrected(slip, search.draft), location=line)
 
 
 def _found(facts: Facts, place: int, mismatch: Mismatch | None) -> tuple[SlipSearch, Slip | None]:

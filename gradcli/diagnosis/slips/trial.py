@@ -31,7 +31,7 @@ from gradcli.edits.expressions import (
     swaps,
     wraps,
 )
-from gradcli.edits.flow import carrying, names_in
+from gradcli.edits.flow import carrying, names_in, saved_alone
 from gradcli.edits.idiom import Idiom, idiom_of
 from gradcli.edits.products import symmetrised, turned
 from gradcli.edits.regrouping import (
@@ -134,14 +134,16 @@ class Trial:
         return list(tried(number)) if sum(bench.runs for bench in self._benches) < MOST_RUNS else []
 
     def _statements(self, _number: int) -> Iterator[Slip]:
-        """Statements changed: what is unpacked, a range of an index, an addition."""
-        if self._draft.role != "backward":
-            return  # other statements of forward change its outputs
+        """Statements changed: what is unpacked, a range of an index, an addition; of forward those that only save."""
         node = self._draft.edited.node
         scope = self._scope(next(iter(self._benches[0].seen)))
         parameters = len(self._benches[0].facts.subject.arguments)
-        returned = rearranged(node, parameters, scope)
-        for candidate in (*returned, *unpacked(node), *sliced(node), *summed_up(node)):
+        if self._draft.role == "backward":
+            candidates = [*rearranged(node, parameters, scope), *unpacked(node), *sliced(node), *summed_up(node)]
+        else:
+            own = saved_alone(node)
+            candidates = [c for c in (*sliced(node), *summed_up(node)) if c.changes[0].old in own]
+        for candidate in candidates:
             change, *more = candidate.changes
             if steers(change.old, self._draft) or isinstance(change.new, tuple):
                 continue
