@@ -1,14 +1,18 @@
 """Where values came from: the operations from a leaf to a result, and the one at which its gradient was lost."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, final
 
 from gradcli.frozen import dataclass
 from gradcli.tracing.operations import DATA_SET, ESCAPES, GRADIENTS, NEW_LEAVES, Operation, OperationLog
+from gradcli.tracing.sites import source_line
 
 _ATTRIBUTES = ("data", "T", "mT", "H", "mH", "real", "imag")
 _WRITTEN = {"gt": "`>`", "ge": "`>=`", "lt": "`<`", "le": "`<=`", "eq": "`==`", "ne": "`!=`", DATA_SET: DATA_SET,
             "__array__": "numpy()", "Parameter": "nn.Parameter()"}  # fmt: skip
+_MIRRORED = {"gt": "lt", "lt": "gt", "ge": "le", "le": "ge"}
+_COMPARED = re.compile(r"<<|>>|->|<=|>=|<|>")
 _DETACHING = frozenset({"detach", "detach_", DATA_SET, GRADIENTS, *ESCAPES})
 _FLAT = ("sign", "sgn", "round", "floor", "ceil", "trunc", "fix", "heaviside")
 _ENDS = _DETACHING | {"data", *NEW_LEAVES, *_FLAT, *(f"{name}_" for name in _FLAT)}
@@ -67,11 +71,21 @@ class Provenance:
         return values, last
 
     def losses(self, leaves: Sequence[Any]) -> list[Loss | None]:
-        """For each leaf the first operation leading to the roots that gradients do not pass; None if there is none."""
-        certain = self._first_losses(leaves, self._proven, certain=True)
-        missing = [leaf for leaf, found in zip(leaves, certain, strict=True) if found is None]
-        possible = dict(zip(map(id, missing), self._first_losses(missing, self._possible, certain=False), strict=True))
-        return [found or possible[id(leaf)] for leaf, found in zip(leaves, certain, strict=True)]
+        """For each leaf the first operation leading to the roots that gradients do not pass; None if there is none.
+
+        Indices and masks never have a gradient: what is computed from them counts where nothing else was lost.
+        """
+        found: list[Loss | None] = [None] * len(leaves)
+        for wanted, certain, by_choice in (
+            (self._proven, True, False),
+            (self._proven, True, True),
+            (self._possible, False, True),
+        ):
+            missing = [place for place, loss in enumerate(found) if loss is None]
+            losses = self._first_losses([leaves[n] for n in missing], wanted, certain=certain, by_choice=by_choice)
+            for place, loss in zip(missing, losses, strict=True):
+                found[place] = loss
+        return found
 
     def needs_second_derivative(self, leaf: Any, asked: Operation) -> bool:
         """Whether the roots depend on a leaf through nothing but the gradient that autograd.grad gave for it.
@@ -92,13 +106,16 @@ class Provenance:
                 affine = affine and _is_affine(operation, dependent)
         return reached.isdisjoint(self.roots)
 
-    def _first_losses(self, leaves: Sequence[Any], wanted: set[int], *, certain: bool) -> list[Loss | None]:
+    def _first_losses(
+        self, leaves: Sequence[Any], wanted: set[int], *, certain: bool, by_choice: bool
+    ) -> list[Loss | None]:
         """One pass over all operations; each leaf is a bit in the set of leaves that a value depends on.
 
         An operation that writes to a leaf, such as its initialisation, does not cut that leaf's own gradient, nor does
         one whose results are written to it and used for nothing else, such as the conversion in `.double()`. A call of
         autograd.grad cuts only if its result, had it a graph, would lead gradients to it: a program that uses the
-        gradients as numbers, to print them or in an update under no_grad, loses nothing there.
+        gradients as numbers, to print them or in an update under no_grad, loses nothing there. Without `by_choice`,
+        what was computed from a leaf only by way of indices or a mask counts as independent of it.
         """
         own = {value: 1 << place for place, leaf in enumerate(leaves) for value in self.log.values(leaf)}
         bits = dict(own)
@@ -115,7 +132,7 @@ class Provenance:
             for value in operation.captured:
                 captured |= bits.get(value, 0)
             flags |= captured
-            if not flags:
+            if not flags or (not by_choice and _chooses(operation)):
                 continue
             written = 0
             for value in operation.outputs:
@@ -132,6 +149,11 @@ class Provenance:
                 lost |= 1 << place
                 new &= new - 1
         return [found.get(place) for place in range(len(leaves))]
+
+
+def _chooses(operation: Operation) -> bool:
+    """Whether an operation gives indices or a mask."""
+    return bool(operation.dtype) and not operation.dtype.startswith(_FLOATING) and operation.function is None
 
 
 def _is_affine(operation: Operation, dependent: int) -> bool:
@@ -190,10 +212,19 @@ def how_lost(operation: Operation) -> str:
         return f"{name}.apply()"
     if name in _ATTRIBUTES:
         return f".{name}"
+    if name in _MIRRORED:
+        return _comparison(name, source_line(operation.site) or "")
     if name in _WRITTEN:
         return _WRITTEN[name]
     name = name.strip("_") if name in ESCAPES else name
     return f"{name}({operation.dtype})" if name in ("to", "type") else f"{name}()"
+
+
+def _comparison(name: str, line: str) -> str:
+    """A comparison as the line has it: of `x > p` Python calls `p < x` where p is a Parameter and x a plain tensor."""
+    written = {f"`{found}`" for found in _COMPARED.findall(line)}
+    turned = _WRITTEN[_MIRRORED[name]]
+    return turned if turned in written and _WRITTEN[name] not in written else _WRITTEN[name]
 
 
 def by_mode(operation: Operation) -> bool:
