@@ -9,7 +9,7 @@ from gradcli.edits.idiom import Idiom, build
 from gradcli.edits.recomputing import one_saving, one_unpacking, renamed, saved_parameters, unpacked
 from gradcli.edits.render import Change
 from gradcli.edits.scope import Scope
-from gradcli.edits.source import Definition
+from gradcli.edits.source import Definition, are_alike
 
 _PURE = frozenset({"size", "numel", "len", "sqrt", "float", "int", "abs"})
 """Functions that an expression may call: they change nothing, so it can be evaluated once more."""
@@ -37,6 +37,29 @@ def of_forward(
         elif str(getattr(value, "dtype", "")).endswith("bool") and value.shape:
             masks.setdefault(text, made)
     return list(numbers.values()), list(masks.values())
+
+
+def as_in_forward(
+    node: ast.expr, above: ast.AST | None, forward: Definition, backward: Definition
+) -> Iterator[Candidate]:
+    """A value as forward computes it: that of the same name, or of a call of the same function."""
+    bound = above.targets[0] if isinstance(above, ast.Assign) and above.value is node else None
+    found: dict[str, tuple[float, ast.expr]] = {}
+    for other in ast.walk(forward):
+        own = other.targets[0] if isinstance(other, ast.Assign) else None
+        if isinstance(other, ast.Assign) and isinstance(own, ast.Name) and _is_name(bound, own.id):
+            found[ast.unparse(other.value)] = 1.3, other.value
+        elif isinstance(other, ast.Call) and isinstance(node, ast.Call) and _name_of(other) == _name_of(node) != "":
+            found.setdefault(ast.unparse(other), (1.4, other))
+    called = _called(forward, backward) if found else {}
+    for cost, other in found.values():
+        made = _expanded(other, called)
+        if not are_alike(made, node):
+            yield Candidate(cost, (Change(node, made),))
+
+
+def _is_name(node: ast.AST | None, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _expressions(forward: Definition) -> Iterator[ast.expr]:

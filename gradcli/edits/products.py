@@ -22,6 +22,9 @@ def turned(node: Any, idiom: Idiom) -> Iterator[Candidate]:
     first, second = untransposed(right), untransposed(left)
     if first is None and second is None:
         yield Candidate(1.2, (Change(node, idiom.transposes(node, 2)[0]),))
+        if isinstance(node, ast.BinOp):
+            for one, other in ((idiom.transposes(node.left, 2)[0], right), (node.left, idiom.transposes(right, 2)[0])):
+                yield Candidate(1.3, (Change(node, ast.BinOp(left=one, op=ast.MatMult(), right=other)),))
         return
     first, second = first or idiom.transposes(right, 2)[0], second or idiom.transposes(left, 2)[0]
     first = first if sign is None else ast.UnaryOp(op=sign, operand=first)

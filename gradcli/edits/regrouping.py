@@ -11,6 +11,7 @@ from gradcli.edits.products import untransposed
 from gradcli.edits.render import Change
 from gradcli.edits.scope import Scope
 
+_NAMESPACES = ("torch", "np", "numpy", "jnp")
 _MOST_WAYS = 8
 """Of the ways to turn the signs in a list so many are tried."""
 
@@ -177,3 +178,30 @@ def deconvolved(node: ast.expr) -> Iterator[Candidate]:
         func = ast.Attribute(value=node.func.value, attr=f"conv_transpose{node.func.attr[-2:]}", ctx=ast.Load())
         args = [node.args[0], untransposed(node.args[1]) or node.args[1], *node.args[2:]]
         yield Candidate(1.5, (Change(node, ast.Call(func=func, args=args, keywords=node.keywords)),))
+
+
+def exclusive(node: ast.expr) -> Iterator[Candidate]:
+    """A cumulative sum without the entry itself, as that over what lies behind it: `x.cumsum(0) - x`."""
+    inner = _unflipped(node)
+    summed = _argument(inner, "cumsum")
+    term = summed if summed is None or inner is node else _unflipped(summed)
+    if term is not None and (inner is node or term is not summed):
+        yield Candidate(0.75, (Change(node, ast.BinOp(left=node, op=ast.Sub(), right=term)),))
+
+
+def _unflipped(node: ast.expr) -> ast.expr:
+    """What is turned round in an expression; any other as it is."""
+    if isinstance(node, ast.Subscript) and any(
+        isinstance(part, ast.Slice) and part.step is not None and ast.unparse(part.step) == "-1"
+        for part in (node.slice, *getattr(node.slice, "elts", ()))
+    ):
+        return node.value
+    return _argument(node, "flip") or node
+
+
+def _argument(node: ast.expr, name: str) -> ast.expr | None:
+    """What a function or method of this name is called for, `x` in `x.flip(0)` and in `torch.flip(x, (0,))`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != name:
+        return None
+    is_function = isinstance(node.func.value, ast.Name) and node.func.value.id in _NAMESPACES
+    return node.args[0] if is_function and node.args else None if is_function else node.func.value

@@ -8,6 +8,7 @@ from gradcli.edits.idiom import Idiom
 from gradcli.edits.products import symmetrised, turned
 from gradcli.edits.regrouping import (
     deconvolved,
+    exclusive,
     interleaved,
     inverted,
     of_other_methods,
@@ -76,7 +77,7 @@ def test_another_form_of_an_expression(text, idiom, made):
     [
         ("-x @ g.T", {"-g @ x.T"}, {("-x + (-x).T", "g.T"), ("-x", "g.T + g")}),
         ("x @ a.T", {"a @ x.T"}, {("x + x.T", "a.T"), ("x", "a.T + a")}),
-        ("a @ b", {"(a @ b).T"}, {("a + a.T", "b"), ("a", "b + b.T")}),
+        ("a @ b", {"(a @ b).T", "a.T @ b", "a @ b.T"}, {("a + a.T", "b"), ("a", "b + b.T")}),
         ("a * b", set(), set()),
     ],
 )
@@ -163,3 +164,22 @@ def test_a_patch_is_proven(text, wrong, line, tmp_path):
     assert done.returncode == 0, done.stdout
     assert line in own.read_text()
     assert warm.run_for_text(["check", f"own.py:{name}"], tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("x.cumsum(1)", "x.cumsum(1) - x"),
+        ("torch.cumsum(a * b, 0)", "torch.cumsum(a * b, 0) - a * b"),
+        ("x.flip(0).cumsum(0).flip(0)", "x.flip(0).cumsum(0).flip(0) - x"),
+        ("np.cumsum(x[::-1])[::-1]", "np.cumsum(x[::-1])[::-1] - x"),
+        ("np.flip(np.cumsum(np.flip(x, 1), 1), 1)", "np.flip(np.cumsum(np.flip(x, 1), 1), 1) - x"),
+        ("x.cumsum(0).flip(0)", None),
+        ("x.flip(0)", None),
+        ("x[::-1]", None),
+        ("f(x)", None),
+    ],
+)
+def test_a_running_sum_leaves_out_the_entry_itself(text, made):
+    found = [ast.unparse(c.changes[0].new) for c in exclusive(ast.parse(text, mode="eval").body)]
+    assert found == ([] if made is None else [made])

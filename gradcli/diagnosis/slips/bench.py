@@ -201,8 +201,18 @@ def untracked(row: Sequence[Gradient], facts: Facts) -> tuple[bool, ...]:
 
 
 def judged(facts: Facts, place: int, rows: Sequence[Sequence[Gradient]], relative: float = ROUNDING) -> bool | None:
-    """Whether rows have the right gradients of an active input; None if its slopes do not tell."""
+    """Whether rows have the right gradients of an active input; None if its slopes do not tell: all is zero."""
     position = facts.subject.active[place]
     shape = facts.subject.domain.blocks[place].shape
     gradients = [row[position] if position < len(row) else None for row in rows]
+    if not any(g is None or g.any() for g in gradients) and not facts.is_felt(place):
+        return None
     return facts.judged(place, [None if g is None else summed_down(g, shape) for g in gradients], relative=relative)
+
+
+def is_wider(shape: tuple[int, ...], than: tuple[int, ...]) -> bool:
+    """Whether a product of tensors of these shapes has more entries than the second."""
+    try:
+        return bool(np.prod(np.broadcast_shapes(shape, than)) > np.prod(than))
+    except ValueError:
+        return False

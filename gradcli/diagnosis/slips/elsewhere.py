@@ -86,6 +86,7 @@ def with_zeros(facts: Facts) -> Iterator[Facts]:
 def at_other_numbers(facts: Facts) -> Iterator[Facts]:
     """The facts with other values of float arguments; none without any, or where forward rejects these.
 
+    They change by different factors: else a product of two numbers could not be told from the square of one.
     Numbers much smaller than the inputs then lie among these, except tolerances: `y > 0` and `y > floor` are the same
     where no `y` lies between.
     """
@@ -97,10 +98,10 @@ def at_other_numbers(facts: Facts) -> Iterator[Facts]:
         arguments = [
             replace(a, value=math.copysign(part * median, a.value))
             if part is not None and a.name in raised
-            else replace(a, value=_SMALLER * a.value)
+            else replace(a, value=_SMALLER ** (1 / (1 + number)) * a.value)
             if _is_real(a)
             else a
-            for a in given
+            for number, a in enumerate(given)
         ]
         there = facts.at(_values(facts), arguments)
         if there is not None:

@@ -65,6 +65,7 @@ def _found(facts: Facts, place: int, mismatch: Mismatch | None) -> tuple[SlipSea
 
     Where forward and backward have one name for what is saved, they agree on what it is, and backward uses it wrongly:
     another value in its place is found last, and at the one use of it in backward that this corrects, if there is one.
+    It is preferred to an edit of backward that corrects fewer gradients.
     """
     search, slip = _found_in("backward", facts, place, mismatch, short=True)
     saving = [role for role in _SAVING if search.saves_in(role)]
@@ -75,7 +76,7 @@ def _found(facts: Facts, place: int, mismatch: Mismatch | None) -> tuple[SlipSea
         search, slip = _found_in(role, facts, place, mismatch, short=short)
         if slip is not None and search.draft is not None and role != "backward" and is_agreed(slip, search.draft):
             unlikely, slip = unlikely or (search, slip), None
-    if slip is not None or unlikely is None:
+    if unlikely is None or (slip is not None and len(slip.fixes) >= len(unlikely[1].fixes)):
         return search, slip
     own, _ = _found_in("backward", facts, place, mismatch, short=False)
     uses = () if own.draft is None or is_cut() else uses_of(unlikely[1], own.draft, place)

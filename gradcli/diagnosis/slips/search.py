@@ -249,9 +249,9 @@ class SlipSearch:
         return confirmed >= 2 or len(whole) == 1
 
     def _spoils_others(self, slip: Slip, rows: Sequence[Sequence[Gradient]], tried: "_Prepared") -> bool:
-        """Whether another wrong gradient changes, and is not right with the slip corrected."""
-        before = self._before(self._here, tried)
-        positions = [self._facts.subject.active[place] for place in tried.trial.wrong - slip.fixes]
+        """Whether another wrong gradient changes and is not right with the slip corrected, unless most become right."""
+        before, left = self._before(self._here, tried), tried.trial.wrong - slip.fixes
+        positions = [self._facts.subject.active[place] for place in left if len(slip.fixes) <= 2 * len(left)]
         return any(not are_equal(old, new, p) for old, new in zip(before, rows, strict=True) for p in positions)
 
     def _with_values(self, facts: Sequence[Facts], draft: Draft) -> list[Facts]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.slips.affine import Influence, affine_at, influence_of
-from gradcli.diagnosis.slips.bench import Bench, growths
+from gradcli.diagnosis.slips.bench import Bench, growths, is_wider
 from gradcli.diagnosis.slips.forms import Speller
 from gradcli.diagnosis.slips.hooks import Hooks, array_of, compiled_expression, marks_of, running
 from gradcli.diagnosis.slips.library import Place, fitted
@@ -32,11 +32,13 @@ from gradcli.edits.expressions import (
     wraps,
 )
 from gradcli.edits.flow import carrying, names_in, saved_alone
+from gradcli.edits.forward_values import as_in_forward
 from gradcli.edits.idiom import Idiom, idiom_of
 from gradcli.edits.products import symmetrised, turned
 from gradcli.edits.regrouping import (
     as_elsewhere,
     deconvolved,
+    exclusive,
     interleaved,
     inverted,
     reordered,
@@ -185,11 +187,19 @@ class Trial:
                 inverted(node) if is_tensor else (),
                 interleaved(node),
                 deconvolved(node),
+                exclusive(node),
+                self._as_in_forward(node),
                 () if saves else renamed(node, self._scope(number)),
                 shifted(node, [(0.9, ast.Constant(value=1))] if by_one else []),
                 as_elsewhere(node, self._draft.tree.parent(node), self._draft.edited.node) if saves else (),
             )
             yield from self._tried(number, (*candidates, *itertools.chain(*others)))
+
+    def _as_in_forward(self, node: ast.expr) -> Iterator[Candidate]:
+        if self._draft.role != "backward" or not self._draft.has("forward"):
+            return iter(())
+        forward = self._draft.part("forward").node
+        return as_in_forward(node, self._draft.tree.parent(node), forward, self._draft.edited.node)
 
     def _has_two_signs(self, node: ast.expr, candidate: Candidate) -> bool:
         """Whether a number after a minus becomes 0 or a negative one: `-1` as a whole has these in its place."""
@@ -322,7 +332,7 @@ class Trial:
     def _widening(self, number: int) -> list[Candidate]:
         """Factors that broadcast the value to more entries; forms fitted to a place never do: they have its shape."""
         shape = tuple(self._benches[0].seen[number][0][0].shape)
-        wider = [a.text for a in self._scope(number).tensors if _is_wider(a.shape, shape)]
+        wider = [a.text for a in self._scope(number).tensors if is_wider(a.shape, shape)]
         factors = [(cost, node) for cost, node in simple_factors(self._scope(number)) if ast.unparse(node) in wider]
         return list(scaled(self._places[number], factors))
 
@@ -386,11 +396,3 @@ class Trial:
                 return None
             maps.append(made)
         return influence_of(maps, self._benches, self.present or ())
-
-
-def _is_wider(shape: tuple[int, ...], than: tuple[int, ...]) -> bool:
-    """Whether a product of tensors of these shapes has more entries than the second."""
-    try:
-        return bool(np.prod(np.broadcast_shapes(shape, than)) > np.prod(than))
-    except ValueError:
-        return False

@@ -96,7 +96,7 @@ def _kind_of_expression(slip: Slip, draft: Draft, cotangents: set[str], *, in_pa
             return named
     if slip.role is Role.FACTOR and slip.part != "-1":
         return FindingKind.WRONG_FACTOR
-    if slip.role is Role.OTHER and (_is_term(slip.old, draft) or _adds_number(slip, draft)):
+    if slip.role is Role.OTHER and (_is_term(slip.old, draft) or _adds_term(slip, draft)):
         return FindingKind.MISSING_TERM
     carried = carrying(draft.edited.node, cotangents) | cotangents
     return _by_place(slip, draft, carried)
@@ -140,12 +140,12 @@ def _is_term(node: ast.AST, draft: Draft) -> bool:
     return not isinstance(above.left, ast.Constant) and not isinstance(above.right, ast.Constant)
 
 
-def _adds_number(slip: Slip, draft: Draft) -> bool:
-    """Whether a number is added to an expression or taken from it, beside grad_output and not in a divisor."""
+def _adds_term(slip: Slip, draft: Draft) -> bool:
+    """Whether something is added to an expression or taken from it, beside grad_output and not in a divisor."""
     new = slip.new
     if not isinstance(new, ast.BinOp) or not isinstance(new.op, ast.Add | ast.Sub) or new.left is not slip.old:
         return False
-    return isinstance(new.right, ast.Constant) and not _divides(slip.old, draft)
+    return not _divides(slip.old, draft)
 
 
 def _divides(node: ast.AST, draft: Draft) -> bool:
