@@ -227,7 +227,7 @@ def wraps(node: ast.expr, idiom: Idiom, rank: int, *, is_complex: bool) -> Itera
     """A sign, a transposition, a conjugation or a reduction put round the node."""
     yield Candidate(1.1, (Change(node, ast.UnaryOp(op=ast.USub(), operand=node)),))
     if is_complex:
-        yield Candidate(1, (Change(node, idiom.conjugate(node)),))
+        yield Candidate(1 if isinstance(node, ast.Name) else 1.05, (Change(node, idiom.conjugate(node)),))
     for turned in idiom.transposes(node, rank):
         yield Candidate(1.5, (Change(node, turned),))
     for axes in [(idiom.axis(axis, rank),) for axis in range(rank)]:

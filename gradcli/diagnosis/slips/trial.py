@@ -176,7 +176,7 @@ class Trial:
             is_tensor = self._framework.is_tensor(value)
             rank = len(value.shape) if is_tensor else 0
             saves = self._draft.role != "backward"
-            by_one = is_tensor and not names_in(node) & self._carried and self._may_be_off_by_one(node)
+            by_one = not names_in(node) & self._carried and self._may_be_off_by_one(node, value, is_tensor)
             others = (
                 turned(node, self._idiom),
                 symmetrised(node, self._idiom, rank),
@@ -207,9 +207,11 @@ class Trial:
         is_negated = isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.USub)
         return is_negated and (isinstance(new, ast.UnaryOp) or (isinstance(new, ast.Constant) and not new.value))
 
-    def _may_be_off_by_one(self, node: ast.expr) -> bool:
-        """Whether an expression is a divisor or a sum, as a number of entries plus 1 is."""
+    def _may_be_off_by_one(self, node: ast.expr, value: Any, is_tensor: bool) -> bool:
+        """Whether an expression is a divisor or a sum, as a number of entries plus 1 is, or an index, as of a step."""
         above = self._draft.tree.parent(node)
+        if not is_tensor:
+            return type(value) is int and isinstance(above, ast.Subscript) and above.slice is node
         divides = isinstance(above, ast.BinOp) and isinstance(above.op, ast.Div) and above.right is node
         return divides or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub))
 
@@ -222,10 +224,10 @@ class Trial:
         node = self._places[number]
         value = self._benches[0].seen.get(number, [(None, {})])[0][0]
         if self._framework.is_tensor(value):
-            found = []
+            found: list[Candidate] = []
             if not decides(node, self._draft.edited.node, self._draft.tree):
-                found = [*wraps(node, self._idiom, len(value.shape), is_complex=False), *of_function(node, self._idiom)]
-                found += solved(node, self._idiom)
+                found += wraps(node, self._idiom, len(value.shape), is_complex="complex" in str(value.dtype))
+                found += [*of_function(node, self._idiom), *solved(node, self._idiom)]
             if not is_scaled_above(self._draft, node):
                 found += scaled(node, simple_factors(self._scope(number)))
             if self._influences.get(number) is None:

@@ -237,10 +237,14 @@ def _by_functions(slip: Slip) -> FindingKind | None:
         return FindingKind.LOW_PRECISION
     old, new = slip.old, slip.new
     more = _calls(new) ^ _calls(old)
-    if more and more <= {*_TURNS, *_CONVOLUTIONS}:
-        return FindingKind.TRANSPOSED
-    if more in ({"real"}, {"imag"}):
-        return FindingKind.MISSING_TERM
+    for known, kind in (
+        ({*_TURNS, *_CONVOLUTIONS}, FindingKind.TRANSPOSED),
+        ({"conj", "conjugate"}, FindingKind.MISSING_CONJUGATE),
+        ({"real"}, FindingKind.MISSING_TERM),
+        ({"imag"}, FindingKind.MISSING_TERM),
+    ):
+        if more and more <= known:
+            return kind
     if more & {*_SHIFTS}:
         return FindingKind.WRONG_SHIFT
     if more and more <= {*_REDUCTIONS, "keepdim", "keepdims", "axis", "dim"}:

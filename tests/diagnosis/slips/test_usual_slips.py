@@ -87,7 +87,46 @@ class Root(Function):
         along = g * a / width
         return along * root * root, along * root, along * 1
 """
+CHAIN = """
+class Chain(Function):
+    @staticmethod
+    def forward(ctx, x, keep):
+        state = [x[0]]
+        for t in range(1, len(x)):
+            state.append(keep[t] * state[t - 1] + x[t])
+        ctx.save_for_backward(keep, torch.stack(state))
+        return torch.stack(state)
+
+    @staticmethod
+    def backward(ctx, g):
+        keep, state = ctx.saved_tensors
+        of_x, of_keep = torch.zeros_like(state), torch.zeros_like(keep)
+        along = g[-1]
+        of_x[-1] += along
+        for t in range(len(g) - 2, -1, -1):
+            of_keep[t + 1] += along * state[t]
+            along = g[t] + keep[t + 1] * along  # marked
+            of_x[t] += along
+        return of_x, of_keep
+"""
+SPECTRUM = """
+class Spectrum(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return torch.fft.ifft(torch.fft.fft(x) * torch.fft.fft(w)).real
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        of_g, of_w = torch.fft.fft(g + 0j), torch.fft.fft(w + 0j)
+        of_x = torch.fft.fft(x + 0j)
+        back = torch.fft.ifft(of_g * of_w.conj()).real
+        return back, torch.fft.ifft(of_g * of_x.conj()).real  # marked
+"""
 FUNCTIONS = {
+    "Chain": (CHAIN, "keep[t + 1] * along", "keep[t] * along", "`g[t] + keep[t + 1] * along` belongs"),
+    "Spectrum": (SPECTRUM, "of_x.conj()", "of_x", "`torch.fft.ifft(of_g * of_x.conj()).real` belongs"),
     "Waiting": (WAITING, ".flip(1) - gain", ".flip(1)", "`gain.flip(1).cumsum(1).flip(1) - gain` belongs"),
     "Reading": (
         READING,
@@ -111,6 +150,8 @@ INPUTS: dict[str, dict[str, object]] = {
         "value": {"shape": [3, 4]},
         "hidden": {"shape": [3, 4], "domain": "boolean"},
     },
+    "Chain": {"x": {"shape": [5]}, "keep": {"shape": [5]}},
+    "Spectrum": {"x": {"shape": [5]}, "w": {"shape": [5]}},
     "Agreeing": {"a": {"shape": [3, 4]}, "b": {"shape": [3, 4]}},
     "Smoothed": {"z": {"shape": [3, 4]}},
     "Root": {name: {"shape": [3, 4]} for name in "abc"},
@@ -122,6 +163,8 @@ INPUTS: dict[str, dict[str, object]] = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_slip_is_named_at_its_line(name: str, framework: str, tmp_path: Path) -> None:
     pytest.importorskip(framework.partition(".")[0])
+    if name == "Spectrum" and framework != "torch":
+        pytest.skip("the engine has no Fourier transform")
     text, old, new, says = FUNCTIONS[name]
     right = HEADER.replace("{framework}", framework) + text
     wrong = right.replace(old, new)
