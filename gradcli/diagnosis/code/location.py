@@ -195,18 +195,30 @@ def _filled_line(search: _Search, slot: int) -> int | None:
         if made_at is not None:
             return made_at - source.first_line + 1
     position = next((i for i, a in enumerate(subject.arguments) if a.name == finding.input), None)
-    if isinstance(value, ast.Name) and position is not None and not subject.info.inner:
+    name = None if value is None else _filled_name(value)
+    if name is not None and position is not None and not subject.info.inner:
         shape = tuple(np.shape(subject.arguments[position].value))
-        found = last_written(subject, value.id, shape, finding.entries, search.seen.wrong_entries)
+        found = last_written(subject, name, shape, finding.entries, search.seen.wrong_entries)
         if found is not None:
             line = found.line - source.first_line + 1
             of_right = [n - source.first_line + 1 for n in found.of_right]
-            made = [n for n in _assignments(source.tree, value.id) if isinstance(n, ast.Assign | ast.AugAssign)]
-            whole = [n for n in made if n.lineno == line and isinstance(n, ast.Assign) and not _reads(n, value.id)]
+            made = [n for n in _assignments(source.tree, name) if isinstance(n, ast.Assign | ast.AugAssign)]
+            whole = [n for n in made if n.lineno == line and isinstance(n, ast.Assign) and not _reads(n, name)]
             right = [n.value for n in made if n.lineno in of_right]
             made_by = _source_of(whole[0].value, search, right) if whole else None
             return line if made_by is None else made_by.lineno
     return _returned_line(search, slot)
+
+
+def _filled_name(value: ast.expr) -> str | None:
+    """The name of an array that is returned, also in another shape, or of a list that is stacked; None for others."""
+    call = value.func if isinstance(value, ast.Call) else None
+    if isinstance(value, ast.Call) and isinstance(call, ast.Attribute):
+        if call.attr in ("reshape", "view", "view_as", "reshape_as", "unflatten"):
+            value = call.value
+        elif call.attr == "stack" and len(value.args) == 1 and not value.keywords:
+            value = value.args[0]
+    return value.id if isinstance(value, ast.Name) else None
 
 
 def _source_of(value: ast.expr, search: _Search, right: Sequence[ast.expr] = ()) -> ast.stmt | None:
@@ -220,6 +232,30 @@ def _source_of(value: ast.expr, search: _Search, right: Sequence[ast.expr] = ())
         return None
     is_exchanged = search.finding.kind is FindingKind.SWAPPED_GRADIENTS
     return ancestry.source_of(value, ancestry.behind_whole(all_right), is_exchanged=is_exchanged)
+
+
+def _source_of_part(value: ast.expr, search: _Search) -> ast.stmt | None:
+    """The statement that one of several stacked values comes from, where no other of them is wrong."""
+    wrong = search.seen.wrong_entries
+    stacked = value.func if isinstance(value, ast.Call) else None
+    if wrong is None or not isinstance(value, ast.Call) or not isinstance(stacked, ast.Attribute) or not value.args:
+        return None
+    parts = value.args[0].elts if isinstance(value.args[0], ast.List | ast.Tuple) else []
+    axes = [*value.args[1:], *(each.value for each in value.keywords)]
+    axis = _whole_number(axes[0]) if axes else 0
+    if stacked.attr != "stack" or len(axes) > 1 or axis is None or not -wrong.ndim <= axis < wrong.ndim:
+        return None
+    at = np.unique(np.nonzero(wrong)[axis])
+    if len(at) != 1 or wrong.shape[axis] != len(parts):
+        return None
+    return _source_of(parts[at[0]], search, [each for n, each in enumerate(parts) if n != at[0]])
+
+
+def _whole_number(node: ast.expr) -> int | None:
+    """The whole number that an expression is written as; None for others."""
+    sign, inner = (-1, node.operand) if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else (1, node)
+    value = inner.value if isinstance(inner, ast.Constant) else None
+    return sign * value if isinstance(value, int) else None
 
 
 def _reads(statement: ast.Assign, name: str) -> bool:
@@ -289,7 +325,7 @@ def _returned_line(search: _Search, slot: int) -> int | None:
     value = _returned_value(source, slot, executed)
     if value is None:
         return _starred_line(source, slot, executed) or statement.lineno
-    made = _source_of(value, search)
+    made = _source_of_part(value, search) or _source_of(value, search)
     if made is not None or not isinstance(value, ast.Name):
         return value.lineno if made is None else made.lineno
     lines = [n.lineno for n in _assignments(source.tree, value.id) if _ran(n, executed)]

@@ -83,7 +83,9 @@ def last_written(
         return None
     lines, rank = filling.lines, len(shape)
     if lines.shape[lines.ndim - rank :] != shape:
-        return None
+        if lines.size != np.prod(shape):
+            return None
+        lines = lines.reshape(shape)
     found: Counter[int] = Counter()
     for entry in entries:
         if any(n >= size for n, size in zip(entry.index, shape, strict=False)):
@@ -125,7 +127,7 @@ class _Filling:
         return self.follow
 
     def _compare(self, tensor: Any, line: int) -> None:
-        value = array_of(tensor)
+        value = _stacked(tensor) if isinstance(tensor, list) else array_of(tensor)
         if value is None:
             return
         self._left -= value.size
@@ -140,6 +142,17 @@ class _Filling:
                 same |= np.isnan(before) & np.isnan(value)
             self.lines = np.where(same, self.lines, line)
         self._value = np.array(value)
+
+
+def _stacked(tensors: list[Any]) -> NDArray[Any] | None:
+    """The values of a list of tensors of one shape, NaN for what is no tensor yet; None if it has none."""
+    found = [array_of(each) for each in tensors]
+    shapes = {each.shape for each in found if each is not None}
+    if len(shapes) != 1:
+        return None
+    (shape,) = shapes
+    empty = np.full(shape, np.nan)
+    return np.stack([empty if each is None else each for each in found])
 
 
 def array_of(tensor: Any) -> NDArray[Any] | None:
