@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from gradcli.backends.base import Subject
 from gradcli.backends.tensor.call_records import CallResult
 from gradcli.backends.torch.interpreter import contained_kernels, kernel_memory
-from gradcli.backends.torch.kernel_memory import Found, KernelMemory
 from gradcli.cases import Argument
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.batch.resizing import Batch
@@ -19,6 +18,9 @@ from gradcli.checks.seeding import signed_cotangents
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
+
+if TYPE_CHECKING:
+    from gradcli.backends.torch.kernel_memory import Found, KernelMemory
 
 _FILLINGS = (977.0, -977.0)
 """What else may lie outside, beside zeros: large numbers of either sign, so that no maximum or ReLU hides both."""
@@ -47,7 +49,7 @@ def outside_memory(check: Check, situation: Situation) -> Iterator[Evidence]:
 
 
 def _dependence(
-    memory: KernelMemory, subject: Subject, arguments: Sequence[Argument], result: CallResult
+    memory: "KernelMemory", subject: Subject, arguments: Sequence[Argument], result: CallResult
 ) -> tuple[FindingKind, str] | None:
     """Whether outputs or gradients change with what lies outside of the tensors; None where none does."""
     for filling in _FILLINGS:
@@ -68,7 +70,7 @@ def _are_same(one: Sequence[NDArray[Any] | None], other: Sequence[NDArray[Any] |
     return all(a is b or (a is not None and b is not None and np.array_equal(a, b, equal_nan=True)) for a, b in pairs)
 
 
-def _failed(check: Check, kind: FindingKind, message: str, found: Found) -> Evidence:
+def _failed(check: Check, kind: FindingKind, message: str, found: "Found") -> Evidence:
     """The failure, at the line of the kernel's first access."""
     first = next(iter(found.values()))
     raised = UserCodeError(str(first), phase="forward", file=first.file, line=first.line)
@@ -83,7 +85,7 @@ class Accesses:
     situation: Situation
     batch: Batch
     size: int
-    found: Found = field(default_factory=dict)
+    found: "Found" = field(default_factory=dict)
 
     def problem(self, check: Check) -> Evidence | None:
         """A failure where that is the kernel's own fault, and a result depends on it or memory is overwritten.
@@ -104,7 +106,7 @@ class Accesses:
         where = f"when the leading axis of {self.batch.name} has size {self.size}, not {self.batch.size}"
         return _failed(check, FindingKind.BATCH_SIZE, f"{where}, {sentence}", own)
 
-    def _changes(self, memory: KernelMemory) -> bool:
+    def _changes(self, memory: "KernelMemory") -> bool:
         """Whether a result depends on memory outside of the tensors."""
         subject = self.situation.subject
         arguments = self.batch.resized(subject, self.size)

@@ -296,12 +296,10 @@ def _is_own(name: str, value: object, module: ModuleType) -> bool:
 
 def _classes_in(value: Any, name: str) -> Iterator[str]:
     """The dotted names of the classes whose definitions stand in the body of a class."""
-    for inner, each in list(vars(value).items()) if inspect.isclass(value) else ():
-        if (
-            inspect.isclass(each)
-            and not inner.startswith("__")
-            and each.__qualname__ == f"{value.__qualname__}.{inner}"
-        ):
+    if not issubclass(type(value), type):  # `isinstance` asks a proxy for its class, which may raise
+        return
+    for inner, each in list(vars(value).items()):
+        if issubclass(type(each), type) and each.__qualname__ == f"{value.__qualname__}.{inner}":
             yield f"{name}.{inner}"
             yield from _classes_in(each, f"{name}.{inner}")
 

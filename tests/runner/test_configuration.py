@@ -52,6 +52,9 @@ def test_an_option_goes_before_the_configuration(tmp_path: Path) -> None:
 
 def test_paths_are_those_of_the_file_and_are_shown_from_where_the_run_starts(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
+    (tmp_path / "gradients").mkdir()
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/a.yaml").touch()
     written(tmp_path, ALL)
     assert default_targets(tmp_path / "inner") == (str(tmp_path / "gradients"), str(tmp_path / "more/a.yaml"))
 

@@ -263,13 +263,18 @@ def test_a_name_follows_a_colon_that_is_not_a_drives(target: str, named: bool) -
 def test_without_a_target_the_configured_specs_are_checked_seen_from_the_folder_below(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.gradcli]\nspecs = ["gradients"]\n')
     (tmp_path / "inner").mkdir()
+    with pytest.raises(
+        UsageError, match=r"pyproject.toml:2: \[tool.gradcli\] specs: there is no file or folder gradients"
+    ):
+        default_targets(tmp_path)
+    (tmp_path / "gradients").mkdir()
     assert default_targets(tmp_path) == ("gradients",)
     assert default_targets(tmp_path / "inner") == (str(tmp_path / "gradients"),)
 
 
 def test_without_configuration_the_folder_specs_is_checked_and_without_that_nothing(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
-    with pytest.raises(NothingToCheckError, match="no target was given"):
+    with pytest.raises(NothingToCheckError, match=r"no target was given, no pyproject\.toml here or above lists specs"):
         default_targets(tmp_path)
     (tmp_path / "specs").mkdir()
     assert default_targets(tmp_path) == ("specs",)

@@ -11,7 +11,6 @@ from gradcli.cases import Argument, InputSpec
 from gradcli.checks.base import Situation
 from gradcli.errors import UserCodeError
 from gradcli.frozen import dataclass
-from gradcli.inputs.shrinking import shrink
 from gradcli.numerics.maps.space import Space
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.verify import BlockOutcome, Outcome, Verification, verify
@@ -135,6 +134,8 @@ def simplest(situation: Situation, arguments: Sequence[Argument], wrong: Wrong) 
         return True
 
     if situation.settings.shrink:
+        from gradcli.inputs.shrinking import shrink
+
         arguments = shrink(arguments, still_wrong, budget_seconds=_SHRINKING_SECONDS)
     return arguments, last
 

@@ -87,13 +87,16 @@ def default_targets(folder: Path, configured: Configuration | None = None) -> tu
         NothingToCheckError: there is neither.
     """
     configured = configuration(folder) if configured is None else configured
+    for path in configured.specs or ():
+        if not (folder / path).exists():
+            raise UsageError(f"{configured.location_of('specs')}: there is no file or folder {path}")
     if configured.specs is not None:
         return configured.specs
     if (folder / "specs").is_dir():
         return ("specs",)
     raise NothingToCheckError(
-        "nothing to check: no target was given, pyproject.toml has no specs under [tool.gradcli], and there is no "
-        "folder ./specs. Give a target, for example gradcli check mymodule:MyFunction."
+        "nothing to check: no target was given, no pyproject.toml here or above lists specs under [tool.gradcli], and "
+        "there is no folder ./specs. Give a target, for example gradcli check mymodule:MyFunction."
     )
 
 

@@ -31,11 +31,11 @@ def require_settings(settings: Settings, spelled: Spelling = str) -> Settings:
     if settings.triton not in MODES:
         raise UsageError(f"{spelled('triton')} {settings.triton}: expected {', '.join(MODES[:-1])} or {MODES[-1]}")
     if not isinstance(settings.order, int) or not 1 <= settings.order <= HIGHEST_ORDER:
-        raise UsageError(f"{spelled('order')} {settings.order}: expected a whole number from 1 to {HIGHEST_ORDER}")
+        raise UsageError(f"{spelled('order')} {settings.order!r}: expected a whole number from 1 to {HIGHEST_ORDER}")
     if not isinstance(settings.samples, int) or settings.samples < 1:
-        raise UsageError(f"{spelled('samples')} {settings.samples}: expected a whole number of at least 1")
+        raise UsageError(f"{spelled('samples')} {settings.samples!r}: expected a whole number of at least 1")
     if not isinstance(settings.seed, int) or settings.seed < 0:
-        raise UsageError(f"{spelled('seed')} {settings.seed}: expected a whole number of at least 0")
+        raise UsageError(f"{spelled('seed')} {settings.seed!r}: expected a whole number of at least 0")
     for name, value in (
         ("require_resolution", settings.require_resolution),
         ("timeout", settings.timeout),

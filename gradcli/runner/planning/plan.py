@@ -97,8 +97,8 @@ def require_no_saved(saved: Sequence[str]) -> None:
     """Raise UsageError where values are named for a backward, and no backward is."""
     if saved:
         raise UsageError(
-            f"--saved lists {', '.join(saved)} as parameters of a backward function, but no backward function is "
-            "given: add --grad MODULE:BACKWARD"
+            f"saved lists {', '.join(saved)} as parameters of a backward function, but no backward function is "
+            "given: add --grad MODULE:BACKWARD, or the key grad to the spec"
         )
 
 

@@ -183,9 +183,13 @@ class WorkerPool:
             self._bury(ended)
         for worker in tuple(self._workers.values()):
             if worker.deadline is not None and worker.deadline <= monotonic():
-                self._stop(worker, _CLOSED if worker.limit is None else _late(self.timeout or worker.limit))
+                self._stop(worker, _CLOSED if worker.limit is None else self._late(worker, worker.limit))
             elif worker.begun and worker.killed is None and _hangs(worker):
                 self._stop(worker, _HANGS)
+
+    def _late(self, worker: _Worker, limit: float) -> str:
+        own = self.timeout if worker.begun and self.timeout is not None else limit  # an import may take longer
+        return f"ran over its time limit of {own:g} s and was stopped"
 
     def _hear(self, worker: _Worker) -> None:
         """Act on a worker's messages; a connection that is closed or garbled is not read again."""
@@ -282,10 +286,6 @@ class WorkerPool:
 def _hangs(worker: _Worker) -> bool:
     """Whether a call at inputs that gradcli chose should have been interrupted by now, and was not."""
     return worker.job is not None and read_status(worker.crashes).due + _GRACE_SECONDS < monotonic()
-
-
-def _late(limit: float) -> str:
-    return f"ran over its time limit of {limit:g} s and was stopped"
 
 
 def ending(code: int) -> str:

@@ -195,7 +195,7 @@ def test_a_saved_value_need_not_be_a_tensor(backward, verdict):
 
 
 def test_saved_values_without_a_backward_are_refused(tmp_path, monkeypatch, capsys):
-    with pytest.raises(UsageError, match="--saved lists state as parameters of a backward function, but no backward"):
+    with pytest.raises(UsageError, match="saved lists state as parameters of a backward function, but no backward"):
         gradcli.check(scaled, (np.ones((2, 2)), np.ones(2)), saved=("state",))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "alone.py").write_text("def cube(x):\n    return x**3\n")

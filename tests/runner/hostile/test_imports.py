@@ -116,7 +116,7 @@ def test_an_import_that_hangs_is_stopped_and_named(folder: Path, monkeypatch: py
     (folder / "hangs.py").write_text("while True: pass\n")
     jobs = [NamesJob(target="hangs.py"), NamesJob(target="functions.py")]
     with worker_pool.WorkerPool(
-        size=1, timeout=4.0, start=folder, path=[*sys.path], interrupts=Interrupts()
+        size=1, timeout=2.0, start=folder, path=[*sys.path], interrupts=Interrupts()
     ) as pool:  # fmt: skip
         hangs, fine = pool.outcomes(jobs)
     assert isinstance(hangs, Lost)
