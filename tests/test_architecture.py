@@ -50,6 +50,7 @@ HOMES = {
         "backends/jax/compilations.py",
         "backends/jax/configuration.py",
         "backends/jax/custom_rules.py",
+        "backends/jax/framework.py",
         "backends/jax/pairs.py",
         "backends/jax/shared_loops.py",
         "backends/jax/steps.py",

@@ -71,7 +71,8 @@ class ArrayCaller:
         outputs = [number for number, kind in enumerate(kinds) if kind in "fcV"]
         function = self.on(tracked, outputs, values)
         found, pull = self._transforms.adjoint(function, *(self.framework.from_array(values[i]) for i in tracked))
-        gradients = pull(tuple(self.framework.namespace.ones_like(o) for o in found))
+        like = self.framework
+        gradients = pull(tuple(like.from_array(np.ones(o.shape), like.dtype_name(o)) for o in found))
         arrays = [self.framework.to_array(g) for g in gradients]
         return tuple(a if np.any(a) else None for a in arrays)
 

@@ -3,10 +3,8 @@
 import contextlib
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import cached_property, partial
-from types import ModuleType
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -23,6 +21,7 @@ from gradcli.backends.documentation import documentation_of
 from gradcli.backends.guard import users_code
 from gradcli.backends.jax.compilations import compilations_reused
 from gradcli.backends.jax.configuration import in_64_bits, keys_from, known_files, whole_tracebacks
+from gradcli.backends.jax.framework import JaxFramework, conjugate
 from gradcli.backends.jax.iterations import trips_of
 from gradcli.backends.jax.pairs import joined
 from gradcli.backends.jax.rejected_gradients import is_of_a_number, lacks_a_sum
@@ -41,7 +40,6 @@ from gradcli.backends.jax.rules import (
 from gradcli.backends.jax.shared_loops import loops_compiled_once
 from gradcli.backends.jax.steps import loops_of, roundoff_inside
 from gradcli.backends.jax.tracing import vjp_trace
-from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.pairs import Pair
 from gradcli.backends.traced import TracedBackend, TracedCalls
 from gradcli.cases import Argument
@@ -51,55 +49,6 @@ from gradcli.traces import TraceGraph
 from gradcli.watchdog.case import Distance
 
 _WIDE, _NARROW = ("float64", "complex128", "f64[", "c128["), ("float32", "complex64", "f32[", "c64[")
-
-
-@final
-class JaxFramework(Framework):
-    """JAX's conversions; its random numbers come from keys, so there is no generator to reset."""
-
-    name = "jax"
-
-    @cached_property
-    def namespace(self) -> ModuleType:
-        """jax.numpy."""
-        import jax.numpy
-
-        return jax.numpy  # type: ignore[no-any-return]  # JAX is not followed by the type checker
-
-    def is_tensor(self, value: object) -> bool:
-        """Whether `value` is a jax.Array of numbers rather than of random keys."""
-        import jax
-
-        return isinstance(value, jax.Array) and not jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended)
-
-    def to_array(self, tensor: Any) -> NDArray[Any]:
-        """A copy on the host; precisions that NumPy lacks become float32."""
-        array = np.array(tensor)
-        return array.astype(np.float32) if array.dtype.kind == "V" else array
-
-    def dtype_name(self, tensor: Any) -> str:
-        """The dtype's name."""
-        return str(tensor.dtype)
-
-    def from_array(self, array: NDArray[Any], dtype: str | None = None) -> Any:
-        """A jax.Array of the same values and, inside `in_64_bits`, of the same precision."""
-        return self.namespace.asarray(np.array(array), dtype=dtype)
-
-    def stepwise(self) -> AbstractContextManager[None]:
-        """jax.disable_jit, under which while_loop, fori_loop and scan call their bodies."""
-        import jax
-
-        return jax.disable_jit()  # type: ignore[no-any-return]  # JAX is not followed by the type checker
-
-    def seed_generators(self, seed: int) -> None:
-        """Nothing: JAX keeps no generator."""
-
-    def generator_states(self) -> object:
-        """Nothing to keep."""
-        return None
-
-    def restore_generators(self, states: object) -> None:
-        """Nothing to restore."""
 
 
 @final
@@ -155,13 +104,12 @@ class JaxTransforms(Transforms):
         Re <a, b>, which the numerics, PyTorch and the engine all mean by a gradient.
         """
         import jax
-        import jax.numpy as jnp
 
         found, pull = jax.vjp(function, *tensors)
 
         def pull_back(cotangents: Sequence[Any]) -> tuple[Any, ...]:
-            given = tuple(jnp.conj(c).astype(o.dtype) for c, o in zip(cotangents, found, strict=True))
-            return tuple(jnp.conj(g) for g in pull(given))
+            given = tuple(conjugate(c).astype(o.dtype) for c, o in zip(cotangents, found, strict=True))
+            return tuple(map(conjugate, pull(given)))
 
         return found, pull_back
 
@@ -178,7 +126,7 @@ class JaxTransforms(Transforms):
 
         if value is None:
             return np.zeros(np.shape(output), jax.dtypes.float0)
-        return jax.numpy.conj(value).astype(output.dtype)
+        return conjugate(value).astype(output.dtype)
 
     @contextlib.contextmanager
     def otherwise_compiled(self, target: Any, function: Callable[..., Any]) -> Iterator[Sequence[Variant]]:

@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, final
 
 from gradcli.backends.documentation import documentation_of
@@ -138,11 +139,14 @@ def scalars_documented(function: Callable[..., Any]) -> int:
 def data_documented(function: Callable[..., Any], arguments: Collection[str]) -> frozenset[str]:
     """The arguments that are data by their names or the documentation: labels, targets, counts, observations."""
     text = f"{getattr(function, '__doc__', None) or ''}\n\n{documentation_of(inspect.unwrap(function))}"
-    found = {name for name in arguments if _DATA.fullmatch(name)}
-    for pattern in (_SAYS_DATA, _DATA_BEFORE):
-        for match in pattern.finditer(text):
-            found |= {name for name in re.findall(r"\w+", match["names"]) if name in arguments}
-    return frozenset(found)
+    return frozenset(name for name in arguments if _DATA.fullmatch(name)) | (_called_data(text) & set(arguments))
+
+
+@lru_cache(maxsize=16)
+def _called_data(text: str) -> frozenset[str]:
+    """The words that a text calls data; the search for inputs asks for each of its tries."""
+    found = (match["names"] for pattern in (_SAYS_DATA, _DATA_BEFORE) for match in pattern.finditer(text))
+    return frozenset(word for names in found for word in re.findall(r"\w+", names))
 
 
 def may_lack_gradients(left: Collection[str], data: Collection[str], others: Collection[str]) -> bool:

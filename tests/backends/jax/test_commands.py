@@ -141,7 +141,7 @@ def test_every_function_with_a_rule_in_a_module_is_checked(gradcli):
     assert (finding["name"], finding["input"], finding["factor"]) == ("wrong-factor", "x", "1/2")
     lines = MODULE.splitlines()
     assert finding["location"]["file"] == "mine.py"
-    assert lines[finding["location"]["line"] - 1] == "    return (slope * g,)"
+    assert lines[finding["location"]["line"] - 1] == "    slope = x"
 
 
 def test_a_failure_is_replayed(gradcli):

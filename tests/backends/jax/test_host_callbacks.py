@@ -80,7 +80,7 @@ def test_one_that_raises_is_an_error_in_one_sentence(tmp_path, phase, raising):
 
 
 def test_the_search_for_inputs_says_it_in_one_sentence_too(tmp_path, monkeypatch):
-    monkeypatch.setattr("gradcli.runner.arguments.searching.infer", partial(infer, budget_tries=20))
+    monkeypatch.setattr("gradcli.runner.arguments.searching.infer", partial(infer, budget_tries=20, limit_seconds=3.0))
     case = case_of(tmp_path, "forward_refusing", None)
     assert f"which raised {SAID['refusing']}\n" in case.error
     assert "Traceback" not in case.error
