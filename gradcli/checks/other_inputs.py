@@ -1,7 +1,7 @@
 """Inputs other than those given, which may take another branch of forward, where backward is wrong."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import final
 
 import numpy as np
@@ -12,6 +12,7 @@ from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
 from gradcli.checks.iteration import iterates, reaches_its_limit, stays_wrong
 from gradcli.checks.other_points.failing import failures
+from gradcli.checks.other_points.other_masks import is_filled_row, label_of_data, other_masks
 from gradcli.checks.other_points.points import (
     TOGETHER,
     Arguments,
@@ -78,8 +79,7 @@ class OtherInputsCheck(Check):
         parts = [part for part in (drawn, {**drawn, **data} if data else {}) if part]
         compared, overflow = False, None
         for part in parts + ([all_bounds] if all_bounds != drawn else []):
-            further = _other_indices(subject) if part is drawn else iter(())
-            sweep = _Sweep(situation, witness, part, further)
+            sweep = _Sweep(situation, witness, part, is_first=part is drawn)
             for found in sweep.doubtful():
                 evidence = self._judged(situation, found, counts=part in parts)
                 yield from evidence
@@ -92,9 +92,10 @@ class OtherInputsCheck(Check):
 
     def _judged(self, situation: Situation, found: "Comparison", *, counts: bool) -> list[Evidence]:
         """What is wrong at one of the other inputs: failures where they count, else a note; nothing if it is right."""
-        subject, label = situation.subject, _data_label(found.subject, found.data)
+        subject, label = situation.subject, label_of_data(situation.subject, found.arguments, found.data)
         steps = counts and iterates(subject, found.arguments) and not stays_wrong(subject, found.arguments)
-        if counts and not steps and (evidence := failures(self.name, situation, found.arguments, label)):
+        filled = counts and is_filled_row(subject, found.arguments, found.value, found.claimed)
+        if counts and not (steps or filled) and (evidence := failures(self.name, situation, found.arguments, label)):
             return evidence
         wrong = wrong_at(situation, found.arguments)
         if wrong is None:
@@ -105,6 +106,7 @@ class OtherInputsCheck(Check):
         if counts:
             why = "the gradient at a kink is a matter of convention" if wrong.at_one_point else "it is right close by"
             why = "forward iterates, and may not have converged at these inputs" if steps else why
+            why = "forward fills what a mask leaves out with a number, also in a row without entries" if filled else why
         return [self.passed(note_of(*simplest(situation, found.arguments, wrong), why))]
 
     def _left_by_earlier_calls(self, situation: Situation) -> list[Evidence]:
@@ -145,11 +147,12 @@ class _Sweep:
         situation: Situation,
         witness: VectorMap | None,
         all_bounds: Mapping[int, Bounds],
-        further: Iterator[Arguments],
+        *,
+        is_first: bool,
     ) -> None:
         self.compared = False
         self.overflow: tuple[Arguments, FloatArray] | None = None
-        self._further = further
+        self._is_first = is_first
         self._situation, self._witness, self._all_bounds = situation, witness, all_bounds
 
     def doubtful(self) -> Iterator["Comparison"]:
@@ -165,20 +168,24 @@ class _Sweep:
         between = between_thresholds(subject.info)
         around = around_places(subject.info, with_defaults(subject.arguments, subject.info))
         points = other_points(subject.arguments, self._all_bounds, generator, tried, between, around)
-        for candidates in itertools.chain(points, ([point] for point in self._further)):
-            found = self._first_compared(cotangent, candidates)
+        others = _other_data(subject) if self._is_first else ()
+        for candidates, masked in itertools.chain(zip(points, itertools.repeat(False)), others):
+            found = self._first_compared(cotangent, candidates, masked=masked)
             self.compared = self.compared or found is not None
             if found is None or asked >= found.most_asked or not found.doubtful(situation):
                 continue
             asked += 1
             yield found
 
-    def _first_compared(self, cotangent: FloatArray, candidates: Iterable[Arguments]) -> "Comparison | None":
+    def _first_compared(
+        self, cotangent: FloatArray, candidates: Iterable[Arguments], *, masked: bool = False
+    ) -> "Comparison | None":
         """Claim and witness at the first of these arguments where they can be compared; None if there are none.
 
         They cannot be compared if forward refuses the arguments or takes too long, if values or witness are not finite,
         or if forward's body gives other values than forward. A claim that is not finite is a mistake if the witness is
-        finite, except at large inputs: many a right formula overflows there, so that is only kept as `overflow`.
+        finite, except at large inputs: many a right formula overflows there, so that is only kept as `overflow`. Where
+        entries are `masked`, differences decide on such a claim: autodiff of forward's body may give NaN there, too.
         """
         subject, given = self._situation.subject, self._situation.subject.point
         for arguments in candidates:
@@ -190,8 +197,10 @@ class _Sweep:
             if at is None:
                 continue
             witness = self._witness if at is subject else at.body_map(1)
-            claimed = _pulled(at.derivative_map(1), point, cotangent, finite=witness is None)
+            claimed = _pulled(at.derivative_map(1), point, cotangent, finite=witness is None and not masked)
             other = None if witness is None or claimed is None else _pulled(witness, point, cotangent)
+            if masked and other is None and claimed is not None and not np.isfinite(claimed[1]).all():
+                witness = None
             if claimed is None or (witness is not None and (other is None or not _close(claimed[0], other[0]))):
                 continue
             if not np.isfinite(claimed[1]).all() and bool((np.abs(point) > _OVERFLOWING).any()):
@@ -220,12 +229,14 @@ class _Sweep:
         return other if same and other.codomain.size == subject.codomain.size else None
 
 
-def _other_indices(subject: Subject) -> Iterator[Arguments]:
-    if not any(a.is_tensor and a.value.dtype.kind in "iu" and is_drawn(a) for a in subject.arguments):
-        return iter(())
-    from gradcli.checks.other_points.other_indices import other_indices
+def _other_data(subject: Subject) -> Iterator[tuple[Iterable[Arguments], bool]]:
+    """Other indices and masks than those drawn, and whether entries are masked."""
+    kinds = {a.value.dtype.kind for a in subject.arguments if a.is_tensor and is_drawn(a)}
+    if kinds & {"i", "u"}:
+        from gradcli.checks.other_points.other_indices import other_indices
 
-    return other_indices(subject.arguments, subject.info)
+        yield from (([point], False) for point in other_indices(subject.arguments, subject.info))
+    yield from ((points, True) for points in other_masks(subject.arguments, subject.active))
 
 
 def _drawn_data(subject: Subject) -> dict[int, Bounds]:
@@ -242,17 +253,6 @@ def _changed_data(subject: Subject, arguments: Arguments) -> tuple[int, ...]:
     """The positions of inputs without a gradient that have other values than the subject's."""
     return tuple(
         i for i, a in enumerate(arguments) if i not in subject.active and a is not subject.arguments[i] and a.is_tensor
-    )
-
-
-def _data_label(subject: Subject, data: Sequence[int]) -> str | None:
-    """What to say of inputs at which data were changed too; None if none were."""
-    if not data:
-        return None
-    names = " and ".join(subject.arguments[i].name for i in data)
-    return (
-        f"at values that gradcli tried in addition to the random inputs, also of {names}; if such values cannot occur "
-        "in your program, give fixed numbers as inputs (the key 'value' in a spec, or arrays in Python)"
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import gradcli
 from gradcli.cases import CheckSpec, Expectation, InputsFrom
+from gradcli.findings import FindingKind
 from gradcli.inputs.flags import parse_argument, parse_input
 from gradcli.results import CheckResult
 from gradcli.runner.case import check_object
@@ -264,3 +265,86 @@ def test_arguments_are_pinned_with_their_fixed_values(backend):
     flags = shlex.split(note.partition("to make it a failure, run with ")[2])
     assert flags[0::2] == ["-i", "-a"]
     assert parse_argument(flags[3]).value == 2
+
+
+def largest_of_rows(ns, backward):
+    class Largest(ns.autograd.Function):
+        """The softmax-weighted sum of the entries that a mask leaves, zero in a row without any."""
+
+        @staticmethod
+        def forward(ctx, x, mask):
+            kept = ns.where(mask, x, -1e9 + 0.0 * x)
+            weights = ns.exp(kept - kept.max(1, keepdim=True).values) * mask
+            weights = weights / ns.clamp(weights.sum(1, keepdim=True), min=1e-20)
+            ctx.save_for_backward(x, mask, weights)
+            return (weights * x).sum(1)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, mask, weights = ctx.saved_tensors
+            right = g[:, None] * weights * (1 + x - (weights * x).sum(1, keepdim=True))
+            return backward(ns, g[:, None], right, mask), None
+
+    return Largest
+
+
+def relative_to_kept(ns, backward):
+    class Relative(ns.autograd.Function):
+        """What share of `b` the entries of `a` are, zero in the padding."""
+
+        @staticmethod
+        def forward(ctx, a, b, mask):
+            ctx.save_for_backward(a, b, mask)
+            return ns.where(mask, a / b, 0.0 * a)
+
+        @staticmethod
+        def backward(ctx, g):
+            a, b, mask = ctx.saved_tensors
+            kept = ns.where(mask, b, 0 * b + 1)
+            good = (ns.where(mask, g / kept, 0 * g), ns.where(mask, -g * a / kept**2, 0 * g))
+            return (*backward(g, a, b, mask.to(a.dtype), good), None)
+
+    return Relative
+
+
+def shapes_of(*names):
+    return {name: {"shape": [3, 4]} for name in names} | {"mask": {"shape": [3, 4], "domain": "boolean"}}
+
+
+def test_a_row_that_a_mask_leaves_without_entries_is_tried(ns):
+    right = largest_of_rows(ns, lambda ns, g, right, mask: right)
+    wrong = largest_of_rows(ns, lambda ns, g, right, mask: ns.where(mask.any(1, keepdim=True), right, g + 0 * right))
+    (result,) = gradcli.check(right, shapes_of("x"), order=1).cases
+    assert (result.verdict, result.notes) == (Verdict.PASSED, ())
+    (result,) = gradcli.check(wrong, shapes_of("x"), order=1, shrink=False).cases
+    assert [e.check for e in result.evidence if e.verdict is Verdict.FAILED] == ["other-inputs"]
+    assert "where a row of mask holds one value only" in result.findings[0].message
+
+
+def test_a_row_that_forward_fills_with_a_large_number_is_only_noted(ns):
+    class Softmax(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, mask):
+            weights = ns.softmax(ns.where(mask, x, -1e9 + 0.0 * x), -1)
+            ctx.save_for_backward(weights)
+            return weights
+
+        @staticmethod
+        def backward(ctx, g):
+            (weights,) = ctx.saved_tensors
+            return weights * (g - (weights * g).sum(-1, keepdim=True)), None
+
+    (result,) = gradcli.check(Softmax, shapes_of("x"), order=1, shrink=False).cases
+    assert result.verdict is Verdict.PASSED
+    assert any("not as a failure, because forward fills what a mask leaves out" in note for note in result.notes)
+
+
+def test_zeros_are_tried_where_a_mask_leaves_entries_out(ns):
+    right = relative_to_kept(ns, lambda g, a, b, kept, good: good)
+    wrong = relative_to_kept(ns, lambda g, a, b, kept, good: (kept * g / b, -kept * g * a / b**2))
+    (result,) = gradcli.check(right, shapes_of("a", "b"), order=1).cases
+    assert (result.verdict, result.notes) == (Verdict.PASSED, ())
+    (result,) = gradcli.check(wrong, shapes_of("a", "b"), order=1, shrink=False).cases
+    assert result.verdict is Verdict.FAILED
+    assert {finding.kind for finding in result.findings} == {FindingKind.NON_FINITE_GRADIENT}
+    assert "where entries that mask leaves out are zero" in result.findings[0].message
