@@ -1,5 +1,6 @@
 """The inputs of a Function with other sizes along all axes: longer ones, and tall matrices for wide ones."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,7 +13,7 @@ from gradcli.backends.base import Subject
 from gradcli.backends.tensor.call_records import CallResult
 from gradcli.cases import Argument, with_defaults
 from gradcli.checks.base import Situation
-from gradcli.checks.batch.blocks import LARGEST, block_sizes
+from gradcli.checks.batch.blocks import LARGEST, block_sizes, largest_number
 from gradcli.checks.batch.fixed import fixed_sizes_of, hints_of
 from gradcli.checks.batch.resizing import Arguments, Resized, call_at, is_held, seems_wrong, tells_size
 from gradcli.checks.other_points.numbers import is_formula_constant
@@ -34,6 +35,10 @@ _MOST_BLOCKS, _MOST_AXES, _MOST_ENTRIES = 2, 4, 20_000
 
 _LARGEST_OFFSET = 16
 
+_LONG, _MOST_TOGETHER, _SCATTER = 17, 2_000, 0.375
+"""The length of an axis that most counts of steps or windows in a source fall short of; the most entries of all inputs
+if all axes are that long; and the largest part by which entries become smaller."""
+
 
 def calls_at_other_sizes(situation: Situation, *, few: bool = False) -> Iterator[Resized]:
     """The Function called with other sizes along all axes; equal sizes stay equal, and 1 stays 1.
@@ -44,6 +49,7 @@ def calls_at_other_sizes(situation: Situation, *, few: bool = False) -> Iterator
     holds indices, labels or a mask, or is a structured matrix, or if a size is also a number among the arguments.
     Sizes that are fixed by documentation or in the source stay. Where the source cuts an axis into blocks, an axis of
     several blocks is tried as well; where an argument may be an offset in an axis, one of more than twice the offset.
+    Sizes that differ are tried equal, too, and once all axes are long.
     """
     subject = situation.subject
     tensors = [a for a in subject.arguments if a.is_tensor]
@@ -54,10 +60,13 @@ def calls_at_other_sizes(situation: Situation, *, few: bool = False) -> Iterator
     others = [*_other_sizes(tensors, fixed)]
     offsets = () if few else _beyond_offsets(subject, tensors, fixed)
     chosen = [*(others[-1:] if few else others), *_beyond_blocks(situation, tensors, fixed), *offsets]
-    for sizes in filter(None, (with_composed(hints, shapes, each) for each in chosen)):
-        if any(tells_size(a, size) for a in subject.arguments for size in sizes):
+    fresh = [] if few else [*_all_equal(tensors, fixed), *_long(subject, tensors, fixed)]
+    for number, each in enumerate([*chosen, *fresh]):
+        sizes = with_composed(hints, shapes, each)
+        if not sizes or any(tells_size(a, size) for a in subject.arguments for size in sizes):
             continue
-        call = call_at(situation, _resized(subject, sizes), partial(_accepts, subject))
+        arguments = _resized(subject, sizes, scattered=number >= len(chosen))
+        call = call_at(situation, arguments, partial(_accepts, subject))
         if call is not None and call.error is None:
             yield call
 
@@ -119,6 +128,33 @@ def _beyond_blocks(situation: Situation, tensors: list[Argument], fixed: frozens
                     yield {size: new}
 
 
+def _all_equal(tensors: list[Argument], fixed: frozenset[int]) -> Iterator[Mapping[int, int]]:
+    """All sizes that are not fixed become equal, to a fixed one where there is one.
+
+    Backward may look for an axis by its size, as in `shape.index(n)`, and find another one.
+    """
+    every = {size for a in tensors for size in a.shape if size > 1}
+    common = min(every & fixed, default=max(every, default=0))
+    if changed := every - fixed - {common}:
+        yield dict.fromkeys(changed, common)
+
+
+def _long(subject: Subject, tensors: list[Argument], fixed: frozenset[int]) -> Iterator[Mapping[int, int]]:
+    """Long axes, all together or, where that takes too many entries, each alone.
+
+    They are longer than every number in backward's source, which may count the steps or windows that an axis needs.
+    """
+    sizes = sorted({size for a in tensors for size in a.shape if size > 1} - fixed)
+    longest = max(_LONG, 1 + largest_number(subject.info)) if sizes else 0
+    every = {size: longest + place for place, size in enumerate(sizes) if size < longest}
+    alone = [{size: longest} for size in every][-_ALONE:]
+    for chosen, most in ((every, _MOST_TOGETHER), *((each, _MOST_ENTRIES) for each in alone)):
+        if chosen and sum(math.prod(chosen.get(n, n) for n in a.shape) for a in tensors) <= most:
+            yield chosen
+            if chosen is every:
+                return
+
+
 def _beyond_offsets(subject: Subject, tensors: list[Argument], fixed: frozenset[int]) -> Iterator[Mapping[int, int]]:
     """For each size of an axis: one above twice a whole number that may be an offset in it, such as a delay or a lag.
 
@@ -136,10 +172,26 @@ def _may_be_an_offset(argument: Argument) -> bool:
     return type(value) is int and 1 < value <= _LARGEST_OFFSET and is_formula_constant(argument)
 
 
-def _resized(subject: Subject, sizes: Mapping[int, int]) -> Arguments:
+def _resized(subject: Subject, sizes: Mapping[int, int], *, scattered: bool) -> Arguments:
     return tuple(
-        replace(a, value=in_order(_with(a.value, sizes), a.domain)) if a.is_tensor else a for a in subject.arguments
+        replace(
+            a, value=in_order(_scattered(_with(a.value, sizes), a) if scattered else _with(a.value, sizes), a.domain)
+        )
+        if a.is_tensor
+        else a
+        for a in subject.arguments
     )
+
+
+def _scattered(value: NDArray[Any], drawn: Argument) -> NDArray[Any]:
+    """The entries of a resized input, each made smaller by its own factor where that is in the input's domain.
+
+    A matrix with many rows that are means of a few is singular, and has equal singular values. Arrays of one shape get
+    the same factors, so that limits that are in order stay so.
+    """
+    factors = 1 - np.random.default_rng(value.shape).uniform(0.0, _SCATTER, value.shape)
+    smaller, bounds = np.asarray(value * factors, value.dtype), bounds_of(drawn)
+    return smaller if bounds is None else np.where(bounds.holds(smaller), smaller, value)
 
 
 def _with(value: NDArray[Any], sizes: Mapping[int, int]) -> NDArray[Any]:

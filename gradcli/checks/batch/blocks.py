@@ -39,6 +39,13 @@ def block_sizes(info: TargetInfo) -> tuple[int, ...]:
     return tuple(sorted((size for size in found if 1 < size <= LARGEST), reverse=True))
 
 
+def largest_number(info: TargetInfo) -> int:
+    """The largest whole number in the source of backward and of functions that it calls, up to `LARGEST`; else 0."""
+    trees = (tree_of(source_of(function)) for function in _reached(info.forward if info.inner else info.backward))
+    constants = (node.value for tree in trees if tree for node in nodes_of(tree) if isinstance(node, ast.Constant))
+    return max((n for n in constants if type(n) is int and n <= LARGEST), default=0)
+
+
 def _given_to(functions: Sequence[FunctionType], tree: ast.Module | None) -> Iterator[int]:
     """The numbers that calls of some functions give for arguments named as blocks are."""
     places = {f.__name__: [*inspect.signature(f).parameters] for f in functions}

@@ -105,6 +105,29 @@ class Checked(Function):
         return torch.stack(d, 1), None
 """
 
+SHIFTED = """
+class Checked(Function):
+    @staticmethod
+    def forward(ctx, x, shift):
+        ctx.save_for_backward(x, shift)
+        return (x - shift).sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, shift = ctx.saved_tensors
+        d = g * (x - shift).cos()
+        kept = {kept}
+        return d, -d.sum(1 - kept)
+"""
+SUFFIX_SUMS = """
+def of_sums(x, g):
+    d = x.cos()
+    rows = [g[i : min(i + {most}, len(g))].sum() for i in range(len(g))]
+    return torch.stack(rows) * d
+
+Checked = function(lambda x: x.reshape(-1).sin().cumsum(0), lambda x, g: of_sums(x.reshape(-1), g).reshape(x.shape))
+"""
+
 
 @pytest.fixture(params=FRAMEWORKS)
 def case_of(request, tmp_path):
@@ -124,7 +147,14 @@ def case_of(request, tmp_path):
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("text", "wrong"),
-    [(GRAM, {"factor": 0.9}), (GRAM, {"factor": 0.99}), (SIMPSON, {"inner": True}), (LAGGED, {"kept": "x"})],
+    [
+        (GRAM, {"factor": 0.9}),
+        (GRAM, {"factor": 0.99}),
+        (SIMPSON, {"inner": True}),
+        (LAGGED, {"kept": "x"}),
+        (SHIFTED, {"kept": "list(x.shape).index(len(shift))"}),
+        (SUFFIX_SUMS, {"most": 12}),
+    ],
 )
 def test_a_gradient_that_is_wrong_at_other_sizes_alone_fails(case_of, text, wrong):
     case = case_of(text, **wrong)
@@ -145,6 +175,8 @@ def test_a_gradient_that_is_wrong_at_other_sizes_alone_fails(case_of, text, wron
         (LOUD, {}),
         (LIMITS, {}),
         (LAGGED, {"kept": "y"}),
+        (SHIFTED, {"kept": "1"}),
+        (SUFFIX_SUMS, {"most": "len(g)"}),
     ],
 )
 def test_a_right_gradient_passes(case_of, text, right):
