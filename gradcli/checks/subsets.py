@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, final
 
+import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
 from gradcli.checks.base import Check, Situation, differs
+from gradcli.checks.reached import reads_what_is_tracked
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
@@ -15,6 +18,9 @@ from gradcli.verdict import Verdict
 
 _NAMED = 3
 """So many parameters are named in a note."""
+PLAIN, _FEW, _RANDOM = 3, 6, 24
+"""Of the first number of inputs `subsets` has all subsets. All pairs of up to the second number are tried, and of more
+inputs so many subsets."""
 _TOLERANCE = 1e-9
 """Relative; the same code on the same numbers differs by a reordering of sums at most."""
 
@@ -27,13 +33,13 @@ class SubsetsCheck(Check):
     sentence = "the gradient of an input does not depend on which other inputs require a gradient"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Compare the gradients over the subsets of one input, and of all but one."""
+        """Compare the gradients over the subsets of one input, of all but one, and of others where code reads them."""
         subject = situation.subject
         if len(subject.active) < 2:
             return
         reference = dict(zip(subject.active, situation.reference(), strict=True))
         note = None
-        for kept in subsets(subject.active):
+        for kept in _all_subsets(situation):
             problem = self._compare(situation, reference, kept)
             if problem is None:
                 continue
@@ -79,8 +85,26 @@ class SubsetsCheck(Check):
         return None
 
 
+def _all_subsets(situation: Situation) -> Iterator[tuple[int, ...]]:
+    active = situation.subject.active
+    yield from subsets(active)
+    if len(active) > PLAIN and reads_what_is_tracked(situation.subject.info):
+        yield from further_subsets(active)
+
+
+def further_subsets(active: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Two inputs and all but two; for many inputs random subsets, in which most patterns of three inputs occur."""
+    if len(active) <= _FEW:
+        pairs = [*combinations(active, 2)]
+        yield from dict.fromkeys((*pairs, *(tuple(p for p in active if p not in pair) for pair in pairs)))
+        return
+    for chosen in np.random.default_rng(len(active)).integers(0, 2, (_RANDOM, len(active))).astype(bool):
+        if chosen.any():
+            yield tuple(p for p, is_chosen in zip(active, chosen, strict=True) if is_chosen)
+
+
 def subsets(active: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Each input alone, then all but one where there are more than two."""
+    """Each input, or output, alone, then all but one where there are more than two."""
     yield from ((position,) for position in active)
     if len(active) > 2:
         yield from (tuple(p for p in active if p != left_out) for left_out in active)

@@ -8,27 +8,21 @@ these call.
 import ast
 import inspect
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any, final
 
-from gradcli.backends.attribution import is_users_file
-from gradcli.backends.frameworks_used import Names, is_pythons, references
-from gradcli.backends.owners import owner_of
+from gradcli.checks.reached import LARGEST, reached
 from gradcli.inputs.hints.conjugates import surroundings
 from gradcli.sources import nodes_of, source_of, tree_of
 from gradcli.targets import TargetInfo
 
-LARGEST = 128
-"""Of blocks that are looked at: the inputs stay small."""
-_MOST_VALUES = 300
 _NAMED = re.compile(r"(?:.*_)?(?:block|tile|chunk)(?:_?(?:size|len|length|[mnk]))?", re.IGNORECASE)
 
 
 def block_sizes(info: TargetInfo) -> tuple[int, ...]:
     """The sizes of blocks above 1 in the source of a target, the largest first, up to `LARGEST`."""
-    functions = list(_reached(info.forward, None if info.inner else info.backward))
+    functions = list(reached(info.forward, None if info.inner else info.backward))
     kept: dict[str, int] = {}
     found = {size for function in functions for size in _given_to(functions, tree_of(source_of(function)))}
     for _ in range(2):  # what forward keeps on ctx is known in the second round
@@ -37,13 +31,6 @@ def block_sizes(info: TargetInfo) -> tuple[int, ...]:
             if tree is not None:
                 found.update(_Blocks(function, tree, kept).found())
     return tuple(sorted((size for size in found if 1 < size <= LARGEST), reverse=True))
-
-
-def largest_number(info: TargetInfo) -> int:
-    """The largest whole number in the source of backward and of functions that it calls, up to `LARGEST`; else 0."""
-    trees = (tree_of(source_of(function)) for function in _reached(info.forward if info.inner else info.backward))
-    constants = (node.value for tree in trees if tree for node in nodes_of(tree) if isinstance(node, ast.Constant))
-    return max((n for n in constants if type(n) is int and n <= LARGEST), default=0)
 
 
 def _given_to(functions: Sequence[FunctionType], tree: ast.Module | None) -> Iterator[int]:
@@ -60,26 +47,6 @@ def _given_to(functions: Sequence[FunctionType], tree: ast.Module | None) -> Ite
         for argument, value in (*zip(parameters, given, strict=False), *named):
             if isinstance(value, ast.Constant) and type(value.value) is int and _NAMED.fullmatch(argument or ""):
                 yield value.value
-
-
-def _reached(*targets: Callable[..., Any] | None) -> Iterator[FunctionType]:
-    """The user's functions that some functions are or may call."""
-    level: list[tuple[object, Names]] = [(inspect.unwrap(each), frozenset()) for each in targets if each is not None]
-    seen: set[tuple[int, Names]] = set()
-    while level and len(seen) < _MOST_VALUES:
-        fresh = [each for each in level if (id(each[0]), each[1]) not in seen]
-        seen |= {(id(value), names) for value, names in fresh}
-        known = {id(target) for target in targets}
-        users = [(v, names) for v, names in fresh if not is_pythons(v) and (id(v) in known or _is_users(v))]
-        yield from (value for value, _ in users if isinstance(value, FunctionType))
-        level = [each for value, names in users for each in references(value, names)]
-
-
-def _is_users(value: object) -> bool:
-    """Whether a value is the user's. A class counts by its module: a Function's metaclass is the framework's."""
-    if isinstance(value, type):
-        return is_users_file(getattr(sys.modules.get(value.__module__), "__file__", None) or "")
-    return owner_of(value) is None
 
 
 @final
