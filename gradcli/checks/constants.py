@@ -82,7 +82,8 @@ class ConstantsCheck(Check):
         """
         subject, argument, is_refused, is_accepted = situation.subject, given[position], False, False
         for changes in _changes(position, given):
-            other = _accepted(subject, [replace(a, value=changes.get(n, a.value)) for n, a in enumerate(given)])
+            changed = [replace(a, value=changes.get(n, a.value)) for n, a in enumerate(given)]
+            other = _accepted(subject, changed, any_count=True)
             if other is None or (may_lay_out(argument) and _shapes(other) != _shapes(subject)):
                 continue
             is_accepted = True
@@ -95,6 +96,9 @@ class ConstantsCheck(Check):
                 yield from evidence
                 if refuses and chooses_an_axis(argument) and not situation.sizes_given:
                     yield from self._at_equal_lengths(situation, position, changes[position], given)
+                is_idle = type(argument.value) is int and not refuses and _same_forward(subject, other)
+                if is_idle and not situation.sizes_given:
+                    yield from self._at_other_shapes(situation, position, given)
                 return
             yield from () if refuses and is_refused else evidence
             is_refused = is_refused or refuses
@@ -124,13 +128,14 @@ class ConstantsCheck(Check):
     def _at_other_shapes(self, situation: Situation, position: int, given: Sequence[Argument]) -> Iterator[Evidence]:
         """The evidence at another value of a number that forward refuses at these inputs, at inputs of other shapes.
 
+        So it is where the number changes nothing: four columns in three pieces are two pieces again.
         Forward chooses the sizes it takes, so that what backward refuses there says nothing.
         """
         argument = given[position]
         values = [value for value in values_to_try(argument, given) if keeps_order({position: value}, given)]
         sets = (each for value in values for each in at_other_shapes(position, value, given))
         for arguments in itertools.islice(sets, _SHAPES):
-            other = _accepted(situation.subject, arguments)
+            other = _accepted(situation.subject, arguments, any_count=True)
             if other is not None and other.active == situation.subject.active:
                 label = f"{_label({position: arguments[position].value}, given)} and {shapes_of(arguments)}"
                 yield from self._tried(situation, other, argument, label)
@@ -347,12 +352,17 @@ def _of_twice_the_steps(subject: Subject, other: Subject, argument: Argument) ->
 
 
 def _same_forward(subject: Subject, other: Subject) -> bool:
+    if len(subject.first_call.outputs) != len(other.first_call.outputs):
+        return False
     pairs = zip(subject.first_call.outputs, other.first_call.outputs, strict=True)
     return all(np.array_equal(one, two, equal_nan=one.dtype.kind in "fc") for one, two in pairs)
 
 
-def _accepted(subject: Subject, arguments: list[Argument]) -> Subject | None:
-    """The Function at these arguments, None where forward refuses them or is not finite."""
+def _accepted(subject: Subject, arguments: list[Argument], *, any_count: bool = False) -> Subject | None:
+    """The Function at these arguments, None where forward refuses them or is not finite.
+
+    Its differentiable outputs are the same ones, or of `any_count` where they are all outputs.
+    """
     try:
         other = subject.rebind(arguments)
         outputs = other.first_call.outputs
@@ -360,7 +370,13 @@ def _accepted(subject: Subject, arguments: list[Argument]) -> Subject | None:
         return None
     numbers = [o for o in outputs if o.dtype.kind in "fc"]
     usable = all(o.size > 0 and bool(np.isfinite(o).all()) for o in numbers)
-    return other if usable and other.output_numbers == subject.output_numbers else None
+    same = other.output_numbers == subject.output_numbers or (any_count and _has_all(subject) and _has_all(other))
+    return other if usable and same else None
+
+
+def _has_all(subject: Subject) -> bool:
+    """Whether all outputs are differentiable."""
+    return tuple(subject.output_numbers) == tuple(range(len(subject.first_call.outputs)))
 
 
 def _shapes(subject: Subject) -> list[tuple[int, ...]]:

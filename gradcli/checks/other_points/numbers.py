@@ -263,6 +263,8 @@ def loops_until_satisfied(subject: Subject, other: Subject, value: float | None)
 
 def are_close(subject: Subject, other: Subject) -> bool:
     """Whether all differentiable outputs are within `_CLOSE` of each other, by the largest entry of each."""
+    if subject.output_numbers != other.output_numbers:
+        return False
     for number in subject.output_numbers:
         one, two = subject.first_call.outputs[number], other.first_call.outputs[number]
         if one.shape != two.shape:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+import gradcli
 from gradcli.cases import Argument
 from gradcli.checks.other_points.numbers import is_formula_constant
 from gradcli.verdict import Verdict
@@ -136,3 +137,46 @@ def test_a_seed_is_exchanged_only_where_the_user_gave_it(backend, ns, fixed):
     assert decided(backend, delayed(ns, is_right=True), X, given)[0] is Verdict.PASSED
     wrong = decided(backend, delayed(ns, is_right=False), X, given)[0]
     assert wrong is (Verdict.FAILED if fixed else Verdict.PASSED)
+
+
+def sliced(ns, weight):
+    class Sliced(ns.autograd.Function):
+        """The columns in some slices, the later ones with larger weights; 3 slices of 4 columns are 2."""
+
+        @staticmethod
+        def forward(ctx, x, slices=2):
+            step = -(-x.shape[-1] // slices)
+            ctx.ends = list(range(0, x.shape[-1], step))
+            ctx.step = step
+            return tuple((n + 1.0) * x[..., i : i + step] for n, i in enumerate(ctx.ends))
+
+        @staticmethod
+        def backward(ctx, *gs):
+            return ns.cat([weight(n) * g for n, g in enumerate(gs)], -1), None
+
+    return Sliced
+
+
+def powers(ns, last):
+    class Powers(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, count=2):
+            ctx.save_for_backward(x)
+            return tuple(x ** (k + 1) for k in range(count))
+
+        @staticmethod
+        def backward(ctx, *gs):
+            (x,) = ctx.saved_tensors
+            return sum((k + 1.0) * x**k * g for k, g in enumerate(gs[:last])), None
+
+    return Powers
+
+
+@pytest.mark.parametrize("made_of", [sliced, powers])
+def test_more_outputs_than_by_default_are_tried(ns, made_of):
+    right, wrong = {sliced: (lambda n: n + 1.0, lambda n: 1.0 + min(n, 1)), powers: (None, 2)}[made_of]
+    (case,) = gradcli.check(made_of(ns, right), order=1).cases
+    assert case.verdict is Verdict.PASSED
+    (case,) = gradcli.check(made_of(ns, wrong), order=1, shrink=False).cases
+    assert [e.check for e in case.evidence if e.verdict is Verdict.FAILED] == ["constants"]
+    assert "=3 (given: 2)" in case.findings[0].message
