@@ -245,8 +245,8 @@ class Subject(Counted):
         """Itself; from now on backward gets copies of the saved tensors, which it is allowed to overwrite."""
         return self
 
-    def in_given_precision(self, *, throughout: bool = False) -> "Subject | None":  # noqa: ARG002 - where overridden
-        """The same in the precision of the given arguments, for all checks if `throughout`; None if that is 64 bits."""
+    def in_given_precision(self, dtype: str = "", *, throughout: bool = False) -> "Subject | None":  # noqa: ARG002
+        """The same in the arguments' own precision, for all checks if `throughout`; for 64 bits in `dtype`, or None."""
         return None
 
     @abstractmethod

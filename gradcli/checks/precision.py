@@ -11,6 +11,9 @@ from gradcli.backends.base import Subject
 from gradcli.backends.tensor.framework import unit_roundoff
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.lost_precision import in_few_bits
+from gradcli.checks.other_points.points import any_given
+from gradcli.checks.reached import compared_dtypes
+from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.numerics.wording import of_largest
 from gradcli.results import Evidence
@@ -47,37 +50,47 @@ class PrecisionCheck(Check):
             yield from self._of_64_bits(situation)
             return
         dtype = max(low.low_dtypes, key=lambda name: ALLOWED.get(name, 0.0))
-        cotangents = situation.cotangents()
-        fine, coarse = subject.backward(cotangents), low.backward(cotangents)
-        worst = 0.0
-        for place, (reference, got) in enumerate(zip(fine, coarse, strict=True)):
-            if reference is None or got is None:
-                continue
-            floor = np.zeros(reference.shape)
-            error = distance(reference, got, floor, dtype)
-            if error > ALLOWED[dtype]:  # the floor takes some 16 backward passes, which are rarely needed
-                if (np.abs(reference) <= situation.coarse_floor(cotangents)[place]).all():
-                    continue  # terms cancel, and only rounding is left in either precision
-                roundoffs = unit_roundoff(dtype) / unit_roundoff("float64")
-                floor = situation.rounding_floor(cotangents)[place] * (roundoffs / _FINE_MARGIN)
-                error = distance(reference, got, floor, dtype)
-            worst = max(worst, error)
-            if not error <= ALLOWED[dtype] and not error <= _BODY_MARGIN * _of_body(low, subject, place, floor, dtype):
-                name = situation.input_name(subject.active[place])
-                yield self.failed(
-                    FindingKind.LOW_PRECISION,
-                    f"{name}: backward in {dtype} differs from backward in float64 by {of_largest(error)}",
-                    input=name,
-                )
-                return
+        worst, place = _compared(situation, low, dtype)
+        if place is not None:
+            yield self._differs(situation, place, dtype, worst)
+            return
         note = (
             f"the input is {dtype}: the gradient was checked in float64, and backward in {dtype} gives the same "
             f"gradient to within {of_largest(ALLOWED[dtype])}"
         )
         yield replace(self.passed(note), max_rel_error=worst)
 
+    def _differs(self, situation: Situation, place: int, dtype: str, error: float, where: str = "") -> Evidence:
+        name = situation.input_name(situation.subject.active[place])
+        return self.failed(
+            FindingKind.LOW_PRECISION,
+            f"{name}: backward in {dtype} differs from backward in float64 by {of_largest(error)}{where}",
+            input=name,
+        )
+
+    def _in_compared_dtypes(self, situation: Situation) -> Iterator[Evidence]:
+        """A wrong gradient in a precision that the source compares a dtype with: a formula may be for it alone.
+
+        It is a note where the user gave the inputs, in 64 bits. What is refused in that precision says nothing.
+        """
+        for dtype in compared_dtypes(situation.subject.info):
+            try:
+                low = situation.subject.in_given_precision(dtype)
+                worst, place = (0.0, None) if low is None else _compared(situation, low, dtype)
+            except UserCodeError:
+                continue
+            if place is not None:
+                where = f", which was tried because the source compares a dtype; to see more, run with --dtype {dtype}"
+                found = self._differs(situation, place, dtype, worst, where)
+                if found.finding is not None and any_given(situation.subject):
+                    why = "; this is reported only as a note, because you gave the inputs in float64"
+                    found = self.passed(found.finding.message + why)
+                yield found
+                return
+
     def _of_64_bits(self, situation: Situation) -> Iterator[Evidence]:
         """A failure for each gradient of a 64-bit input that is accurate only to float32."""
+        yield from self._in_compared_dtypes(situation)
         for place, what, lost in in_few_bits(situation):
             name = situation.input_name(situation.subject.active[place])
             yield self.failed(
@@ -86,6 +99,30 @@ class PrecisionCheck(Check):
                 f"about {lost} of 16 digits are lost without a warning",
                 input=name,
             )
+
+
+def _compared(situation: Situation, low: Subject, dtype: str) -> tuple[float, int | None]:
+    """The largest error of a gradient in a lower precision, and the place of an input whose error is too large."""
+    cotangents = situation.cotangents()
+    fine, coarse = situation.subject.backward(cotangents), low.backward(cotangents)
+    worst = 0.0
+    for place, (reference, got) in enumerate(zip(fine, coarse, strict=True)):
+        if reference is None or got is None:
+            continue
+        floor = np.zeros(reference.shape)
+        error = distance(reference, got, floor, dtype)
+        if error > ALLOWED[dtype]:  # the floor takes some 16 backward passes, which are rarely needed
+            if (np.abs(reference) <= situation.coarse_floor(cotangents)[place]).all():
+                continue  # terms cancel, and only rounding is left in either precision
+            roundoffs = unit_roundoff(dtype) / unit_roundoff("float64")
+            floor = situation.rounding_floor(cotangents)[place] * (roundoffs / _FINE_MARGIN)
+            error = distance(reference, got, floor, dtype)
+        worst = max(worst, error)
+        if error <= ALLOWED[dtype]:
+            continue
+        if not error <= _BODY_MARGIN * _of_body(low, situation.subject, place, floor, dtype):
+            return error, place
+    return worst, None
 
 
 def _of_body(low: Subject, fine: Subject, place: int, floor: NDArray[Any], dtype: str) -> float:

@@ -17,6 +17,11 @@ from gradcli.targets import TargetInfo
 LARGEST = 128
 """The largest number in a source that an axis is made longer than: the inputs stay small."""
 _MOST_VALUES = 300
+_DTYPES = {
+    "float32": "float32", "float": "float32", "single": "float32", "float64": "float32", "double": "float32",
+    "float16": "float16", "half": "float16", "bfloat16": "bfloat16",
+}  # fmt: skip
+"""The lower precision that a name stands for; one that is compared with 64 bits is for all that is not."""
 _TRACKED = re.compile(r"\b(?:needs_input_grad|requires_grad)\b")
 
 
@@ -35,6 +40,18 @@ def reads_what_is_tracked(info: TargetInfo) -> bool:
 def may_get_none(info: TargetInfo) -> bool:
     """Whether forward asks for None as the gradient of an output that is not used."""
     return any("set_materialize_grads" in (source_of(each) or "") for each in reached(info.forward))
+
+
+def compared_dtypes(info: TargetInfo) -> tuple[str, ...]:
+    """The lower precisions with which forward, backward or a function that they call compares a dtype.
+
+    As in `x.dtype == torch.float32`, `x.dtype in (torch.half, torch.bfloat16)` or `match x.dtype`.
+    """
+    trees = (tree_of(source_of(each)) for each in reached(info.forward, info.backward))
+    nodes = (node for tree in trees if tree is not None for node in nodes_of(tree))
+    tests = [node for node in nodes if isinstance(node, ast.Compare | ast.MatchValue)]
+    named = {getattr(part, "attr", None) for node in tests for part in ast.walk(node)}
+    return tuple(dict.fromkeys(dtype for name, dtype in _DTYPES.items() if name in named))
 
 
 def reached(*targets: Callable[..., Any] | None) -> Iterator[FunctionType]:

@@ -290,17 +290,9 @@ class BoundFunction(TransformedFunction):
 
     def _elsewhere(self, arguments: Sequence[Argument], layout: Layout, *, asked: bool) -> "BoundFunction":
         """The same at other arguments, in the precision that forward insists on where it does."""
-        other = BoundFunction(
-            self.framework,
-            self.info,
-            self._function,
-            self._origin,
-            arguments,
-            layout=layout,
-            casts=self._casts if self._insists else None,
-            insists=self._insists,
-            asked=asked,
-        )
+        bind = partial(BoundFunction, self.framework, self.info, self._function, self._origin, arguments)
+        casts = self._casts if self._insists else None
+        other = bind(layout=layout, casts=casts, insists=self._insists, asked=asked)
         other.counters, other.is_wrong_in_64_bits = self.counters, self.is_wrong_in_64_bits
         return other.protect_saved() if self._protected else other
 
@@ -337,12 +329,14 @@ class BoundFunction(TransformedFunction):
         own = partial(Caller, casts=self._casts, held=held, protected=self._protected)
         return own(self.framework, function, arguments, layout=layout)
 
-    def in_given_precision(self, *, throughout: bool = False) -> "BoundFunction | None":
-        """The same Function at the arguments as given, in their lower precision; None where nothing was raised."""
-        if not self.low or self._casts:
+    def in_given_precision(self, dtype: str = "", *, throughout: bool = False) -> "BoundFunction | None":
+        """The same Function in the lower precision of what was given, or in `dtype` where it has 64 bits; else None."""
+        real = [i for i, a in enumerate(self.arguments) if a.is_tensor and a.value.dtype.kind == "f"]
+        casts = self.low or (dict.fromkeys(real, dtype) if dtype else {})
+        if not casts or self._casts:
             return None
         bind = partial(BoundFunction, self.framework, self.info, self._function, self._origin, self.given)
-        lower = bind(casts=self.low, asked=self._asked, insists=throughout)
+        lower = bind(casts=casts, asked=self._asked, insists=throughout)
         lower.is_wrong_in_64_bits = throughout
         return lower
 

@@ -51,3 +51,38 @@ def test_a_gradient_wrong_in_the_dtype_given_fails(factor, dtype):
     assert case.verdict.value == "failed"
     assert {finding.input for finding in case.findings} == {"w"}
     assert not any("right in float32" in note for note in case.notes)
+
+
+ROOT = """
+import {framework} as torch
+
+class Root(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (1 + x * x) ** 0.5
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * slope(x)
+
+def slope(x):
+    if x.dtype in (torch.{dtype},):
+        {then}
+    return x / (1 + x * x) ** 0.5
+"""
+
+
+@pytest.mark.parametrize(
+    ("framework", "dtype"), [("torch", "float32"), ("torch", "bfloat16"), ("gradcli.engine", "float32")]
+)
+def test_a_formula_for_a_lower_precision_alone_is_tried_in_that_precision(tmp_path, framework, dtype):
+    cases = []
+    for then in ("return x", "return x * (1 + x * x) ** -0.5", "raise TypeError('no such kernel')"):
+        file = tmp_path / f"root{len(cases)}.py"
+        file.write_text(ROOT.format(framework=framework, dtype=dtype, then=then))
+        cases += gradcli.check(f"{file}:Root", order=1, shrink=False, only=["gradient", "precision"]).cases
+    assert [case.verdict.value for case in cases] == ["failed", "passed", "passed"]
+    (finding,) = cases[0].findings
+    assert f"x: backward in {dtype} differs from backward in float64" in finding.message
