@@ -60,8 +60,8 @@ class OtherInputsCheck(Check):
     optional = True
     sentence = (
         "the gradients are right also at larger, smaller and negative inputs, at special values (such as 0 and 1), "
-        "between the constants of the source, and where entries are equal or in order; a wrong gradient there is a "
-        "failure if gradcli drew the inputs, and only a note if you gave their values"
+        "between the constants of the source, where entries are equal or in order, and where a mask leaves out all; a "
+        "wrong gradient there is a failure if gradcli drew the inputs, and only a note if you gave their values"
     )
 
     def run(self, situation: Situation) -> Iterator[Evidence]:

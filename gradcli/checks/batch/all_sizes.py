@@ -1,4 +1,4 @@
-"""The inputs of a Function with other sizes along all axes: longer ones, and tall matrices for wide ones."""
+"""The inputs of a Function with other sizes along all axes: longer or equal ones, and tall matrices for wide ones."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
