@@ -53,7 +53,7 @@ def conjugates_arguments(forward: ast.Module, arguments: Collection[str], names:
 
 
 def conjugates_reals(forward: ast.Module | None, backward: ast.Module, names: Names) -> bool:
-    """Whether backward conjugates something that is real where the arguments are.
+    """Whether backward conjugates something that is real where the arguments are, or takes the real part of it.
 
     Args:
         forward: its syntax tree, where what backward reads from ctx is computed.
@@ -67,7 +67,13 @@ def conjugates_reals(forward: ast.Module | None, backward: ast.Module, names: Na
     if before.returned:
         after.found |= _parameters(backward)
     after.follow(backward)
-    return any(not after.holds(operand) for operand in _conjugated(backward, names))
+    return any(not after.holds(operand) for operand in (*_conjugated(backward, names), *_real_parts(backward)))
+
+
+def conjugated_names(tree: ast.Module | None, names: Names) -> frozenset[str]:
+    """The variables that a function conjugates themselves, as `x` in `x.conj()`."""
+    operands = () if tree is None else _conjugated(tree, names)
+    return frozenset(each.id for each in operands if isinstance(each, ast.Name))
 
 
 def surroundings(function: Callable[..., Any] | None) -> dict[str, Any]:
@@ -191,6 +197,17 @@ def _conjugated(tree: ast.Module, names: Names, *, adjoints: bool = True) -> Ite
             case ast.Attribute(value=operand, attr="H" | "mH"):
                 if adjoints and _may_be_tensor(operand, names):
                     yield operand
+
+
+def _real_parts(tree: ast.Module) -> Iterator[ast.expr]:
+    """What a function takes the real part of: `x` in `x.real` and `torch.real(x)`."""
+    called = {id(node.func) for node in nodes_of(tree) if isinstance(node, ast.Call)}
+    for node in nodes_of(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="real" | "view_as_real"), args=[operand]):
+                yield operand
+            case ast.Attribute(value=operand, attr="real") if id(node) not in called:
+                yield operand
 
 
 def _may_be_tensor(node: ast.expr, names: Names) -> bool:

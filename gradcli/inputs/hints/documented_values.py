@@ -13,7 +13,8 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.domains import CLASSES, INTEGRAL, MATRICES, WITH_AXES
 from gradcli.inputs.hints.documented_constants import constants_named, fixed_named, says_constant, says_fixed
 from gradcli.inputs.hints.documented_shapes import Axis, texts_of
-from gradcli.inputs.hints.prose.descriptions import BITS, PARTS, SIGNS, descriptions, kinds_named, positives_named
+from gradcli.inputs.hints.prose.descriptions import BITS, SIGNS, descriptions, kinds_named, positives_named
+from gradcli.inputs.hints.prose.number_systems import FILLERS, system_said, systems_named
 from gradcli.inputs.hints.prose.sentences import QUOTES
 
 _Said = TypeVar("_Said")
@@ -101,10 +102,6 @@ _PREPOSITION = re.compile(
     r"|between|before|after|as|against|within|multiplying|scaling|weighting)\b",
     re.I,
 )
-_FILLERS = (
-    r"\s*(?:(?:and|all|each|its|entries|elements|labels|targets|values?|numbers?|rows|columns|an?|the|real|square|float|array|tensor"
-    r"|vector|matrix|matrices|assumed|batch|batched|strictly|dtype|type|optional|both|always|\d+-?[dD]|@unit|@between\w+|@signs|@bits)\s+)*"
-)
 _AFTER = re.compile(r"\s*(?:(?:real|only|floats?|numbers?|values?|entries|scalars?|tensors?|vectors?|arrays?)\s*)*")
 _NOT_NUMBERS = (
     r"or|and|per|for|of|times|fields?|functions?|maps?|images?|potentials?|products?|values|weights|features|grids?"
@@ -112,15 +109,10 @@ _NOT_NUMBERS = (
 )
 """What may follow "scalar" where more than one number is meant, as in a scalar field."""
 _NUMBER = re.compile(
-    _FILLERS
+    FILLERS
     + rf"(?:(?P<scalar>(?:(?:positive|non-?negative)\s+)?(?:\w+\s+)?scalars?(?:\s+(?!(?:{_NOT_NUMBERS})\b)\w+){{0,2}})"
     r"|(?P<number>(?:positive\s+|non-?negative\s+)?number)|(?:\w+\s+){0,3}?coefficients?"
     r"|(?:positive\s+|non-?negative\s+)?(?:floats?|(?P<whole>int|integers?)|(?P<flag>bool|booleans?)|numbers))(?:\s+(?:value|number|scalar|factor|flag|tensor))?\s*",
-    re.I,
-)
-_COMPLEX = re.compile(
-    rf"{_FILLERS}(?:complex(?:[- ]valued)?|complex(?:64|128)|c(?:float|double))"
-    r"(?!\s+(?:conjugate|or|and|only|function|plane|structure|system|step))(?:\s+\w+){0,2}",
     re.I,
 )
 _WITHOUT_AXES = re.compile(
@@ -158,7 +150,8 @@ class Documented:
 
     `constants` get no gradient, and `fixed` are called constants; `domains` are texts as `parse_domain` takes them;
     `types` are "float", "int", "bool" or "scalar" for what is a single number; `shapes` are those of which a text gives
-    the last axis alone; `complexes` are complex; `words` are the texts that an argument may be, of two or more.
+    the last axis alone; `complexes` are complex and `reals` real; `words` are the texts that an argument may be, of two
+    or more.
     """
 
     domains: Mapping[str, str] = field(default_factory=dict)
@@ -167,6 +160,7 @@ class Documented:
     constants: frozenset[str] = frozenset()
     fixed: frozenset[str] = frozenset()
     complexes: frozenset[str] = frozenset()
+    reals: frozenset[str] = frozenset()
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of_each(self, written: Mapping[str, str]) -> "Documented":
@@ -185,6 +179,7 @@ class Documented:
             constants=among(self.constants),
             fixed=among(self.fixed),
             complexes=among(self.complexes),
+            reals=among(self.reals),
             words=each(self.words),
         )
 
@@ -213,8 +208,9 @@ def documented_values(
     words: dict[str, tuple[str, ...]] = {}
     values: list[tuple[str, str]] = []
     texts = texts_of(source, documentation)
+    systems = {name: system for text in texts for name, system in systems_named(names, text)}
     constants: set[str] = {name for text in texts for name in constants_named(names, text)}
-    fixed, complexes = set[str](), set[str]()
+    fixed = set[str]()
     for text in texts:
         kinds = ((name, kind, False) for name, kind in kinds_named(names, text))
         behind = ((name, "fixed", False) for name in fixed_named(names, text))
@@ -226,7 +222,8 @@ def documented_values(
             is_fixed = says_fixed(description)
             constants |= {name} if says_constant(description, names, together) or (is_fixed and has_axes) else set()
             fixed |= {name} if is_fixed else set()
-            complexes |= {name} if _says_complex(description) else set()
+            if (system := system_said(description, _clauses(description))) is not None:
+                systems.setdefault(name, system)
             kind = _type_of(description)
             if kind is not None and (not has_axes or (kind == "scalar" and not (shapes or {}).get(name))):
                 types.setdefault(name, kind)
@@ -241,7 +238,8 @@ def documented_values(
     domains = _with_orders(names, texts, source, _with_prose(names, texts, source, only, domains), values)
     return Documented(
         domains=domains, types=types, shapes=lasts, words=words, constants=frozenset(constants), fixed=frozenset(fixed),
-        complexes=frozenset(complexes),
+        complexes=frozenset(name for name, system in systems.items() if system == "complex"),
+        reals=frozenset(name for name, system in systems.items() if system == "real"),
     )  # fmt: skip
 
 
@@ -337,19 +335,12 @@ def _said(description: str, *, is_stated: bool) -> str | None:
                 or (domain not in ("signs", *INTEGRAL, "binary") and _CONTRASTS.match(clause, match.end()))
             ):
                 continue
-            is_own = re.fullmatch(_FILLERS, clause[: match.start()], re.IGNORECASE) is not None
+            is_own = re.fullmatch(FILLERS, clause[: match.start()], re.IGNORECASE) is not None
             is_all = is_whole and _AFTER.fullmatch(clause, match.end()) is not None
             if (is_own and (domain not in _ENTRIES or is_all)) or number == 0:
                 ends = [_end_of(match[key]) for key in pattern.groupindex]
                 return f"{domain}({', '.join(ends)})" if ends else domain
     return None
-
-
-def _says_complex(description: str) -> bool:
-    """Whether a description says at its begin that an argument is complex; not that it may be."""
-    if PARTS.search(description) is not None:
-        return False
-    return any(number < 2 and _COMPLEX.fullmatch(clause) is not None for number, clause, _ in _clauses(description))
 
 
 def _type_of(description: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors
-from gradcli.inputs.hints.conjugates import conjugates_reals
+from gradcli.inputs.hints.conjugates import conjugated_names, conjugates_reals
 from gradcli.inputs.hints.documented_order import Order
 from gradcli.inputs.hints.documented_shapes import Axis
 from gradcli.inputs.hints.documented_values import Documented
@@ -244,9 +244,16 @@ class SourceHints:
 
     @property
     def minds_complex(self) -> bool:
-        """Whether backward conjugates what is real at real inputs, or forward an argument: these may be complex."""
+        """Whether backward conjugates what is real at real inputs or takes its real part, or forward conjugates an
+        argument: these may be complex."""
         tree = None if self.conjugated else tree_of(self.backward)
         return self.conjugated or (tree is not None and conjugates_reals(tree_of(self.forward), tree, self.names))
+
+    @property
+    def conjugates(self) -> frozenset[str]:
+        """The variables that forward or backward conjugates themselves, most often with the names of arguments."""
+        trees = (tree_of(self.forward), tree_of(self.backward))
+        return frozenset().union(*(conjugated_names(tree, self.names) for tree in trees))
 
     def _bonus(self, name: str, patterns: tuple[str, ...]) -> float:
         escaped = re.escape(name)

@@ -11,6 +11,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gradcli.cases import InputSpec
 from gradcli.inputs.hints import argument_names
 from gradcli.inputs.hints.argument_names import types_named
@@ -84,7 +87,7 @@ def with_a_slope(trials: Trials, hints: SourceHints, guess: Guess, attempted: Ca
     """
     if not _takes_complex(hints, guess) or not trials.is_flat(guess):
         return guess
-    for candidate in _complex(guess, attempted):
+    for candidate in _complex(guess, trials.slots, hints, attempted):
         if trials.judge(candidate) is None and not trials.is_flat(candidate):
             return candidate
     return guess
@@ -213,7 +216,7 @@ def _candidates(
         if isinstance(choice.value, bool) and _may_change(trials.slots[index], hints):
             yield with_value(guess, index, not choice.value)
     if _takes_complex(hints, guess):
-        yield from _complex(guess, attempted)
+        yield from _complex(guess, trials.slots, hints, attempted)
 
 
 def _other_ranks(
@@ -274,30 +277,45 @@ def _without(guess: Guess, indices: Sequence[int]) -> Guess:
     return replace(guess, skeleton=skeleton)
 
 
-def _complex(guess: Guess, attempted: Callable[[Guess], Trial]) -> Iterator[Guess]:
+def _complex(
+    guess: Guess, slots: Sequence[Slot], hints: SourceHints, attempted: Callable[[Guess], Trial]
+) -> Iterator[Guess]:
     """The guess with complex tensors; one for which backward returns real numbers beside complex ones stays real.
 
-    None where outputs and gradients are all real: a transform of real numbers conjugates inside, as for a convolution.
-    Where forward refuses them, as `relu(abs(z) + b)` does for a complex b, all but one are complex, or one alone.
+    So does what documentation calls real, and all where gradients are real and so are outputs, or complex at the real
+    inputs too: a transform of real numbers conjugates inside, as for a convolution. PyTorch makes a real gradient of a
+    complex tensor complex. What the source conjugates is complex, though, and its real gradient a mistake.
+    Where forward refuses complex tensors, as `relu(abs(z) + b)` does for a complex b, all but one are complex, or one
+    alone.
     """
-    slots = [index for index, choice in enumerate(guess.skeleton) if choice.kind == "float"]
-    found = _with_complex(guess, slots)
+    named = {index: slots[index].name for index, choice in enumerate(guess.skeleton) if choice.kind == "float"}
+    places = [index for index, name in named.items() if name not in hints.values.reals]
+    found = _with_complex(guess, places)
     trial = attempted(found)
-    if not trial.ok and len(slots) > 1:
-        fewer = ([each for each in slots if each != one] for one in slots)
-        some = (_with_complex(guess, each) for each in dict.fromkeys(map(tuple, (*fewer, *([one] for one in slots)))))
-        yield from itertools.islice((each for each in some if _returns_complex(attempted(each), slots, each)), 1)
+    if not trial.ok and len(places) > 1:
+        fewer = ([each for each in places if each != one] for one in places)
+        some = (_with_complex(guess, each) for each in dict.fromkeys(map(tuple, (*fewer, *([one] for one in places)))))
+        yield from itertools.islice((each for each in some if _returns_complex(attempted(each), places, each)), 1)
         return
-    gradients = trial.gradients or ()
-    returned = [each for each in gradients if each is not None]
-    if returned and all(each.dtype.kind != "c" for each in (*returned, *trial.outputs)):
-        return
-    if len(gradients) != len(slots):
+    gradients = dict(zip(named, trial.gradients or (), strict=False))
+    if len(trial.gradients or ()) != len(named):
         yield found
         return
-    pairs = zip(slots, gradients, strict=True)
-    kept = [index for index, gradient in pairs if gradient is None or gradient.dtype.kind == "c"]
+    conjugated = {index for index, name in named.items() if name in hints.conjugates}
+    real = {index for index in places if _is_real(gradients[index], may_be_cast=index not in conjugated)}
+    returned = [index for index in places if gradients[index] is not None]
+    has_complex = [any(map(np.iscomplexobj, each.outputs)) for each in (trial, attempted(guess))]
+    if returned and real.issuperset(returned) and has_complex != [True, False]:
+        return
+    kept = [index for index in places if index not in real]
     yield _with_complex(guess, kept) if kept else found
+
+
+def _is_real(gradient: NDArray[Any] | None, *, may_be_cast: bool) -> bool:
+    """Whether a gradient is real, or was and has been made complex."""
+    if gradient is None or not np.iscomplexobj(gradient):
+        return gradient is not None
+    return may_be_cast and bool(gradient.real.any()) and not gradient.imag.any()
 
 
 def _returns_complex(trial: Trial, slots: Sequence[int], guess: Guess) -> bool:

@@ -309,11 +309,12 @@ def _add_tensors(
         costs.put(
             cost + mask - hints.mask_bonus(name) + offset - bonuses.get(rank, 0.0), Choice(kind="mask", rank=rank)
         )
-    _add_complex(costs, bonuses, offset - hints.complex_bonus(), is_said=name in hints.values.complexes)
+    if name not in hints.values.reals:
+        _add_complex(costs, bonuses, offset - hints.complex_bonus(), is_said=name in hints.values.complexes)
 
 
 def _cost_without_axes(word: str, name: str, position: int, hints: SourceHints, *, of_layer: bool) -> float:
-    """The cost of a tensor without axes where name, documentation or backward suggests one."""
+    """The cost of a tensor without axes where something suggests one."""
     known = {**argument_names.WHOLE_NUMBERS, **argument_names.REAL_NUMBERS, **argument_names.PERHAPS_NUMBERS}
     numberlike = name in hints.values.types or word in known
     gradient = hints.gradient_of(position)
@@ -329,11 +330,11 @@ def _cost_without_axes(word: str, name: str, position: int, hints: SourceHints, 
 
 
 def _add_complex(costs: _Costs, bonuses: Mapping[int, float], offset: float, *, is_said: bool) -> None:
-    """Add complex tensors, each at a higher cost than the real one of its rank, or a lower one where documented."""
+    """Add complex tensors, each at a higher cost than the real one of its rank, or far below that if documented."""
     for rank in {2, 1, 3, *bonuses}:
         extra = (0.0 if rank == 2 else 0.3) - bonuses.get(rank, 0.0)
         real = costs.found.get(Choice(kind="float", rank=rank), 0.0)
-        cost = real - SAID_BONUS if is_said else max(COMPLEX_COST + extra + offset, real + BEYOND_REAL)
+        cost = real - 2 * SAID_BONUS if is_said else max(COMPLEX_COST + extra + offset, real + BEYOND_REAL)
         costs.put(cost, Choice(kind="complex", rank=rank))
 
 

@@ -292,3 +292,80 @@ def test_complex_data_get_no_gradient(ns: Any, conjugates: bool) -> None:
     assert [spec.requires_grad for spec in result.inputs] == [None, False]
     assert result.verdict is (Verdict.PASSED if conjugates else Verdict.FAILED)
     assert [f.input for f in result.findings] == ([] if conjugates else ["z"])
+
+
+def weighted(ns: Any, gradient: str, documentation: str | None) -> Any:
+    """Complex waves times real weights of each column; only `real` is the gradient of the weights."""
+
+    def of_weights(g: Any, waves: Any) -> Any:
+        return {
+            "real": lambda: ns.real(g * ns.conj(waves)).sum(0),
+            "no conjugate": lambda: ns.real(g * waves).sum(0),
+            "not real": lambda: (g * ns.conj(waves)).sum(0),
+        }[gradient]()
+
+    class Weighted(ns.autograd.Function):
+        __doc__ = documentation
+
+        @staticmethod
+        def forward(ctx: Any, waves: Any, weights: Any) -> Any:
+            ctx.save_for_backward(waves, weights)
+            return waves * weights
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            waves, weights = ctx.saved_tensors
+            return g * weights, of_weights(g, waves)
+
+    return Weighted
+
+
+@pytest.mark.parametrize(
+    "documentation",
+    [
+        "Scales.\n\nwaves: (N, C), complex\nweights: (C,), real",
+        "Scales.\n\nwaves (N, C) complex\nweights (C,) real",
+        "complex sound waves (N, C) times real filter weights (C,)",
+    ],
+)
+@pytest.mark.parametrize("gradient", ["real", "no conjugate", "not real"])
+def test_complex_and_real_inputs_are_as_documented(ns: Any, gradient: str, documentation: str) -> None:
+    result = checked(weighted(ns, gradient, documentation))
+    assert seen(result) == {"waves": "complex128", "weights": "float64"}
+    assert result.verdict is (Verdict.PASSED if gradient == "real" else Verdict.FAILED)
+    assert [f.input for f in result.findings] == ([] if gradient == "real" else ["weights"])
+
+
+def scaled(ns: Any) -> dict[str, Any]:
+    class Scaled(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, z: Any, gain: Any) -> Any:
+            ctx.save_for_backward(z, gain)
+            return z * gain
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            z, gain = ctx.saved_tensors
+            return g * gain, ns.real(g * z.conj())
+
+    class Unconjugated(Scaled):
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            z, gain = ctx.saved_tensors
+            return g * gain, ns.real(g * z)
+
+    class OfAComplexGain(Scaled):
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            z, gain = ctx.saved_tensors
+            return g * gain.conj(), ns.real(g * z.conj())
+
+    return {"": Scaled, "no conjugate": Unconjugated, "complex gain": OfAComplexGain}
+
+
+@pytest.mark.parametrize("mistake", ["", "no conjugate", "complex gain"])
+def test_an_input_whose_gradient_is_a_real_part_is_real(ns: Any, mistake: str) -> None:
+    """Without a word on it: where backward conjugates the gain, that is complex, and the real part a mistake."""
+    (case,) = gradcli.check(scaled(ns)[mistake], order=1, samples=1, shrink=False, only=("gradient",)).cases
+    assert case.verdict is (Verdict.FAILED if mistake else Verdict.PASSED)
+    assert {f.input for f in case.findings} == ({"gain"} if mistake else set())

@@ -42,6 +42,7 @@ _MODIFIERS = r"(?:(?:an?|the|real|square|dense|float|learnable|trainable|given|r
 _OF_KIND = (
     rf"(?:(?<=[)\]]),?\s+(?={_MODIFIERS}"
     r"(?:symmetric|SPD|PSD|covariance|lower[- ]triangular|orthogonal|orthonormal|one[- ]?hot|probabilities|indices"
+    r"|real(?:-valued)?(?=\s*(?:$|[.,;:)\n]))"
     rf"|{_ORDER}|{_KIND})\b)"
     rf"|(?<=[\s`])(?={_MODIFIERS}(?:{_KIND}|indices)(?:\s+{_NOUN})?\s*(?:$|[.,;:()\[\]\n]|->|→|and\b|(?<=noise)\s+in\s*[(\[])))"
 )
@@ -96,10 +97,8 @@ _IN_BRACKETS = re.compile(
 _CONDITION = re.compile(r"\b(?:if|when|whenever|unless|while|until|where|for|once)\s+(?:the\s+|an?\s+)?[`'\"*]*$", re.I)
 _NEGATIVE = re.compile(r"(?<!non)(?<!non-)(?<!non )\bnegative\b", re.IGNORECASE)
 _PHRASE = re.compile(r"[^,.;:()\[\]\n]*?(?=[,.;:()\[\]\n]|\s(?:of|for|in|from|to|at|with|by|per)\s|$)")
-_BEFORE_A_KIND = (
-    r"(?:^|[.,;:(\n]|\b(?:with|of|and|for|from|by|the|an?|to|at|on|using|against|into|over|under|between|plus|minus"
-    r"|times)\b)\s*"
-)
+_SMALL_WORDS = r"with|of|for|from|by|the|an?|to|at|on|using|against|into|over|under|between|plus|minus|times"
+BEFORE_A_KIND = rf"(?:^|[.,;:(\n]|\b(?:{_SMALL_WORDS}|and)\b)\s*"
 PARTS = re.compile(r"\b(?:pairs?|stored|interleaved|imaginary|stacked)\b", re.IGNORECASE)
 """Words that say how complex numbers are kept as real ones."""
 _NOUN_IN_BRACKETS = re.compile(
@@ -112,7 +111,7 @@ _AFTER_BRACKETS = re.compile(
     r"\s*(?:$|[^\s\w]|\n|(?:and|or|by|with|via|using|to|in|into|on|at|for|from|times|is|are|must|should)\b)"
 )
 """What follows the description of a name. A noun follows an article: `a (positive scalar) function`."""
-_AFTER_A_NAME = r"(?=\s*(?:$|[.,;:)\n]|\(|(?:and|by|with|via|using|to|in|into|on|at|for|from|is|are|must|should)\b))"
+AFTER_A_NAME = r"(?=\s*(?:$|[.,;:)\n]|\(|(?:and|by|with|via|using|to|in|into|on|at|for|from|is|are|must|should)\b))"
 _BEFORE_AN_ADJECTIVE = r"(?:^|[.,;:(\n]|\b(?:with|of|and)\b)\s*(?:an?\s+)?"
 
 
@@ -265,14 +264,29 @@ def positives_named(names: Sequence[str], text: str) -> Iterator[str]:
         ):
             yield match["name"]
     before = rf"(?:{_BEFORE_AN_ADJECTIVE}|(?P<for>\bfor(?:\s+(?:all|any|every|an?))?\s+))"
-    pattern = rf"{before}(?:strictly\s+)?{_SIGN}\s+(?P<names>\w+(?:(?:,|\s+and)\s+\w+)*){_AFTER_A_NAME}"
+    pattern = rf"{before}(?:strictly\s+)?{_SIGN}\s+(?P<names>\w+(?:(?:,|\s+and)\s+\w+)*){AFTER_A_NAME}"
     for match in re.finditer(pattern, text, re.IGNORECASE):
+        if _is_next_line(text, match.start("names"), match.end("names")):
+            continue
         if match["for"] is not None and _OF_AN_EQUATION.search(text[: match.end("for")]) is None:
             continue
         owners = re.split(r",\s+|\s+and\s+", match["names"])
         sentence = sentence_around(text, match.start())
         if owners[0] in names and not CASES.search(sentence) and not _NEGATIVE.search(sentence):
             yield from (name for name in owners if name in names)
+
+
+def _is_next_line(text: str, start: int, end: int) -> bool:
+    """Whether a name begins a line that describes it, so that the words at the end of the line above are not about it.
+
+    A sentence may be broken before a name and its shape, as in `with the positive` above `rates (N,)`.
+    """
+    above, line = text[:start].rpartition("\n")[::2]
+    following = re.match(r"\s*[:(\[]", text[end:])
+    if not above or line.strip(f" \t-{MARKS}") or following is None:
+        return False
+    last = re.split(r"[.,;:()\n]", above)[-1]
+    return following[0].endswith(":") or re.search(rf"\b(?:{_SMALL_WORDS})\b", last) is None
 
 
 def _is_of_next(text: str, end: int, names: Collection[str]) -> bool:
@@ -292,11 +306,13 @@ def kinds_named(names: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
         return
     one = rf"[`'\"*]*(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})[`'\"*]*"
     pattern = (
-        rf"{_BEFORE_A_KIND}(?P<kind>{_MODIFIERS}(?:{_KIND}|scalars?)(?:\s+{_NOUN})?)\s+"
-        rf"(?P<names>{one}(?:(?:,|\s+and)\s+{one})*)(?!\w)(?:{_AFTER_A_NAME}|(?=\s*[^\s\w]))"
+        rf"{BEFORE_A_KIND}(?P<kind>{_MODIFIERS}(?:{_KIND}|scalars?)(?:\s+{_NOUN})?)\s+"
+        rf"(?P<names>{one}(?:(?:,|\s+and)\s+{one})*)(?!\w)(?:{AFTER_A_NAME}|(?=\s*[^\s\w]))"
     )
     for match in re.finditer(pattern, text, re.IGNORECASE):
         sentence = sentence_around(text, match.start())
+        if _is_next_line(text, match.start("names"), match.end("names")):
+            continue
         if CASES.search(sentence) is None and PARTS.search(sentence) is None:
             yield from ((name, match["kind"]) for name in re.findall(r"\w+", match["names"]) if name in names)
     for match in re.finditer(rf"(?<![\w.])(\w+){_IS_SCALAR}", text):

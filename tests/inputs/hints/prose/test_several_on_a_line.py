@@ -57,6 +57,38 @@ def test_which_of_several_is_positive(text: str, domains: dict[str, str]) -> Non
     assert {name: domain for name, domain in found.items() if domain == "positive"} == domains
 
 
+@pytest.mark.parametrize(
+    ("text", "domains"),
+    [
+        ("x: (N,), boolean\ny: (N,) floats", {"x": "boolean"}),
+        ("x: (N,), positive\ny: (N,) floats", {"x": "positive"}),
+        ("x (N,), positive\n`y` (N,)\nm (K,), binary", {"x": "positive", "m": "binary"}),
+        ("x: (N,)\n  real and positive\ny: (N,)", {"x": "positive"}),
+        ("sums x (N,) with positive\ny (N,)", {"y": "positive"}),
+        ("x (N,) where allowed by the boolean\nmask m (N,)", {"m": "boolean"}),
+    ],
+)
+def test_the_end_of_a_line_is_not_about_the_argument_of_the_next(text: str, domains: dict[str, str]) -> None:
+    shapes = documented_shapes(("x", "y", "m"), "", text)
+    assert documented_values(("x", "y", "m"), "", text, shapes=shapes).domains == domains
+
+
+@pytest.mark.parametrize(
+    ("text", "complexes", "reals"),
+    [
+        ("x: (N,), complex\ny: (N,), real\nm: (N,)", {"x"}, {"y"}),
+        ("complex wave field x (N,) times a real mean gain m (N,)", {"x"}, {"m"}),
+        ("x (N,) complex, y (N,) real-valued", {"x"}, {"y"}),
+        ("x complex or real, y: real part, m: real and imaginary part", set(), set()),
+        ("the complex conjugate of x (N,), real if complex phases y (N,) cancel", set(), set()),
+        ("for real x the same; the complex modulus of y", set(), set()),
+    ],
+)
+def test_which_are_complex_and_which_real(text: str, complexes: set[str], reals: set[str]) -> None:
+    found = documented_values(("x", "y", "m"), "", text)
+    assert (found.complexes, found.reals) == (complexes, reals)
+
+
 def discounted(ns: Any, documentation: str, factor: float, *, forgets: bool = False) -> type:
     class Discounted(ns.autograd.Function):
         __doc__ = documentation
