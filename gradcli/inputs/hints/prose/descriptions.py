@@ -63,6 +63,8 @@ _NOUNS = (
 )
 _BEHIND_NOUNS = re.compile(rf"(?:^|[.,;:(\n])\s*{_NOUNS}$")
 """What may stand before a name with its shape, as in `price scalar, times t (n,) positive`."""
+_WITHOUT_NOUN = re.compile(rf"(?:strictly\s+)?{_SIGN}(?:\s+(?:is|must|should)\b|\s*(?:$|[.;\n]))", re.IGNORECASE)
+"""What follows a name that is an article as well: `a positive is a constant`, unlike `a positive number`."""
 _ENDS_SOON = re.compile(r"(?:\w+\s+)?[\w-]+\s*(?:$|[.,;:()\[\]\n])")
 _OF_AN_EQUATION = re.compile(
     r"\b(?:(?P<root>\w+)\s+with\s+(?=[^=]*\b(?P=root)\b)|(?:such that|satisf\w+|solv\w+|roots?|inverse)\b)"
@@ -70,6 +72,10 @@ _OF_AN_EQUATION = re.compile(
     r"\bfor(?:\s+(?:all|any|every|an?))?\s*$", re.IGNORECASE,
 )  # fmt: skip
 """As in `x with x exp(x) = y for positive y`: an equation to be solved has no cases, `f(x) = x for positive x` may."""
+_OF_A_CALL = re.compile(
+    r"(?<![\w=])(?<!= )[A-Za-z]\w*\((?P<called>[\w\s,;]+)\)\s*,?\s*\bfor(?:\s+(?:all|any|every|an?))?\s*$"
+)
+"""As in `P(a, x) for positive x`: the function itself, and not a branch of it as in `x for positive x`."""
 _MINUS, _PLUS = r"[-−]1(?:\.0?)?", r"\+?1(?:\.0?)?"
 SIGNS = (
     rf"(?:\bin\s*|∈\s*)?\{{\s*(?:{_MINUS}\s*,\s*{_PLUS}|{_PLUS}\s*,\s*{_MINUS})\s*\}}"
@@ -128,11 +134,8 @@ def descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[s
     if not mentions(text, names):
         return
     one = rf"{QUOTES}(?<![\w.])(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?!\w){QUOTES}"
-    # In `y^3 = x, x positive` the second x is described, and not both; so is the second y of `x / y, y positive`.
-    another = rf"(?!(?P=first)(?!\w))(?P<last>{one})(?!,\s*(?P=last)(?!\w))"
-    several = rf"(?P<names>(?P<first>{one})(?:\s*(?:,|and|&|/)\s*{another})*)"
     head = re.compile(
-        rf"(?:^[ \t]*(?:[-*][ \t]+)?(?::(?:param|type)\s+(?:[\w.]+\s+)?)?)?{several}\s*"
+        rf"(?:^[ \t]*(?:[-*][ \t]+)?(?::(?:param|type)\s+(?:[\w.]+\s+)?)?)?{_several(one)}\s*"
         rf"(?:(?P<type>\([^()]*\))?\s*:(?![:=])|(?:{_NO_WORDS_SHAPE}\s*)?"
         rf"(?:(?=(?P<verb>is|are|must|should|has to|have to|needs? to)\s)|(?=(?P<range>in\s*[(\[{{]|∈|between\s))"
         rf"|(?P<dash>--?|–|—)\s+(?!{one})|(?P<brief>)(?:(?P<kind>){_OF_KIND}|(?:(?<=[)\]]),\s*)?(?:{_BRIEF}|{WITHOUT_GRADIENT}))))",
@@ -183,6 +186,17 @@ def descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[s
         for name in names:
             if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", match["names"]):
                 yield name, f"{match['type'] or ''} {body}", is_stated
+
+
+def _several(one: str) -> str:
+    """The pattern of one or several names that are described together; `one` is that of a single name.
+
+    In `y^3 = x, x positive` the second x is described, and not both; so is the second y of `x / y, y positive`. In `for
+    positive x, b positive` the second is described alone.
+    """
+    another = rf"(?!(?P=first)(?!\w))(?P<last>{one})(?!,\s*(?P=last)(?!\w))"
+    own = rf"(?:(?<!positive )(?<!negative )|(?!{one}\s*,))"
+    return rf"(?P<names>{own}(?P<first>{one})(?:\s*(?:,|and|&|/)\s*{another})*)"
 
 
 def _indent(text: str, start: int) -> int:
@@ -238,7 +252,8 @@ def _stands_alone(text: str, start: int, end: int, names: str, *, is_kind: bool)
         stands = _ENDS_SOON.match(text, end) and _BEHIND_NOUNS.search(before)
     if not stands or CASES.search(sentence_around(text, start)):
         return False
-    return not is_article or re.search(r"[)\]]\s*,?\s*$", text[start:end]) is not None
+    has_shape = re.search(r"[)\]]\s*,?\s*$", text[start:end]) is not None
+    return not is_article or has_shape or _WITHOUT_NOUN.match(text, end) is not None
 
 
 def _begins_sentence(text: str, start: int, names: str, code: str) -> bool:
@@ -268,12 +283,22 @@ def positives_named(names: Sequence[str], text: str) -> Iterator[str]:
     for match in re.finditer(pattern, text, re.IGNORECASE):
         if _is_next_line(text, match.start("names"), match.end("names")):
             continue
-        if match["for"] is not None and _OF_AN_EQUATION.search(text[: match.end("for")]) is None:
-            continue
         owners = re.split(r",\s+|\s+and\s+", match["names"])
         sentence = sentence_around(text, match.start())
+        if match["for"] is not None and not _is_where_defined(text[: match.end("for")], owners[0], sentence):
+            continue
         if owners[0] in names and not CASES.search(sentence) and not _NEGATIVE.search(sentence):
             yield from (name for name in owners if name in names)
+
+
+def _is_where_defined(before: str, name: str, sentence: str) -> bool:
+    """Whether a `for` at the end of a text, in front of a name, says where the function is defined at all."""
+    call = _OF_A_CALL.search(before)
+    is_whole = call is not None and name in re.findall(r"\w+", call["called"])
+    is_only = len(re.findall(r"\bfor\b", sentence)) == 1 and not re.search(
+        r"\b(?:0|zero|below|rest|others?)\b", sentence
+    )
+    return _OF_AN_EQUATION.search(before) is not None or (is_whole and is_only)
 
 
 def _is_next_line(text: str, start: int, end: int) -> bool:

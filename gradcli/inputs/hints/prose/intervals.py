@@ -56,11 +56,19 @@ _LINKS = (
 )
 """What stands between names and an interval."""
 _SHAPE = r"(?:(?:\s+|,?\s+of\s+(?:shape|size)\s*)(?:\([^()]*\)|\[[^\[\]]*\]))"
-_NOUNS = r"(?:\s+(?!(?:where|when|if|at|for|of|with|entries|elements|values)\b)[a-z]+){1,2}(?=\s*[<>≤≥])"
+_NO_NOUNS = r"where|when|if|at|for|of|with|entries|elements|values"
+_NOUNS = rf"(?:\s+(?!(?:{_NO_NOUNS})\b)[a-z]+){{1,2}}(?=\s*[<>≤≥])"
 """What may stand between a shape and a number, as in `tau (M,) maturities > 0`."""
+_NO_LEVELS = (
+    rf"{_NO_NOUNS}|{_LINKS}|and|or|not|whose|from|to|by|on|than|as|the|an?|linear|constant|zero|quadratic|labels?|ind(?:ex|ices)"
+    r"|class(?:es)?|ids?|integers?|ints?|tokens?|positions?|sorted|logits?|logs?|shift(?:s|ed)?"
+    r"|(?:clamp|clip|limit|bound|wrap|squash|saturat|restrict|truncat|normali[sz]|rescal|project|constrain|mapp|fold|kept)\w*"
+)
+_LEVELS = rf"(?:\s+(?!(?:{_NO_LEVELS})\b)[a-z-]+){{0,2}}"
+"""What may stand between a shape and an interval, as in `p (K,) mixing weights in (0, 1)`."""
 _NAME = r"[`'\"*]*[A-Za-z_]\w*[`'\"*]*"
 _NAMES = rf"(?<![\w.])(?P<names>{_NAME}(?:\s*(?:,\s*and\b|,|\band\b|&)\s*{_NAME})*)"
-_BEFORE = rf"(?:(?<!\w)(?P<open>\(\s*))?{_NAMES}(?(open)\s*\)){_SHAPE}?(?:,?(?:\s*\b(?:{_LINKS})\b)*)\s*$"
+_BEFORE = rf"(?:(?<!\w)(?P<open>\(\s*))?{_NAMES}(?(open)\s*\))(?:{_SHAPE}{_LEVELS})?(?:,?(?:\s*\b(?:{_LINKS})\b)*)\s*$"
 """The names in front of an interval."""
 _LINK = re.compile(rf"{_LINKS}|and", re.IGNORECASE)
 _COMPARISONS = (

@@ -164,3 +164,39 @@ def test_what_has_a_gradient_is_no_index(ns: Any, factor: float) -> None:
     (case,) = gradcli.check(Powers, order=1, shrink=False, only=("gradient",)).cases
     assert [spec.domain for spec in case.inputs] == ["normal"]
     assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+
+
+@pytest.mark.parametrize(
+    ("text", "domains", "constants"),
+    [
+        ("P(a, x) for positive x, a positive is a constant (no gradient)", {"a": "positive", "x": "positive"}, {"a"}),
+        ("f(x, c) for positive x, c positive must not be differentiated", {"c": "positive", "x": "positive"}, {"c"}),
+        ("log(x) for positive x and 0 otherwise", {}, set()),
+        ("f(x) = x for positive x", {}, set()),
+        ("root(x) for positive x, 0 for the rest", {}, set()),
+        ("the power of x, a positive number", {}, set()),
+    ],
+)
+def test_where_a_function_of_arguments_is_defined(text: str, domains: dict[str, str], constants: set[str]) -> None:
+    found = documented_values(("a", "c", "x"), "", text)
+    assert (found.domains, found.constants) == (domains, constants)
+
+
+@pytest.mark.parametrize("factor", [1, 1.01])
+def test_a_constant_that_is_called_as_the_article_is(ns: Any, factor: float) -> None:
+    class Power(ns.autograd.Function):
+        """Q(a, x) for positive x, a positive is a constant (no gradient), the power a of x"""
+
+        @staticmethod
+        def forward(ctx: Any, a: Any, x: Any) -> Any:
+            ctx.save_for_backward(a, x)
+            return (a * x.log()).exp()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            a, x = ctx.saved_tensors
+            return None, factor * g * a * ((a - 1) * x.log()).exp()
+
+    (case,) = gradcli.check(Power, order=1, shrink=False, only=("gradient",)).cases
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+    assert [finding.input for finding in case.findings] == ([] if factor == 1 else ["x"])

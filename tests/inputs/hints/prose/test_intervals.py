@@ -33,6 +33,9 @@ def domains_of(text: str, code: str = "", only: str | None = None) -> dict[str, 
         "Entropy of u (0 <= u <= 1)",
         "Sends u in (0, 1) to the real line",
         "u (B, Q) in (0, 1)",
+        "u (N,) levels in (0, 1)",
+        "u (K,) mixing weights in (0, 1)",
+        "x (N,), u (N,) rates between 0 and 1",
         "u of shape (B, Q), with entries in (0, 1)",
         "u > 0 and u < 1",
         "1 > u > 0",
@@ -99,6 +102,9 @@ def test_other_intervals(text: str, domains: dict[str, str]) -> None:
         "keeps the entries x > 0",
         "x > 0: the square; x <= 0: zero",
         "cubic for x in (-1, 1); for x in (-2, 2) its tail",
+        "u (N,) clipped in (0, 1)",
+        "u (N,) linear in (0, 1)",
+        "u (N,) logits of rates in (0, 1)",
     ],
 )
 def test_what_is_not_the_interval_of_an_input(text: str) -> None:
@@ -201,3 +207,29 @@ def test_a_half_line(ns: Any, documentation: str, low: float, high: float, facto
     assert dict(case.inputs[0].parameters) == {"lo": low, "hi": high}
     assert case.inputs[0].as_flag().endswith(f"lo={float(low)},hi={float(high)}")
     assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), (case.findings, case.error)
+
+
+def spread(ns: Any, factor: float) -> type:
+    class Spread(ns.autograd.Function):
+        """v (N,) success rates in (0, 1)"""
+
+        @staticmethod
+        def forward(ctx: Any, v: Any) -> Any:
+            ctx.save_for_backward(v)
+            return (v - v * v).abs().sqrt()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (v,) = ctx.saved_tensors
+            return factor * g * (0.5 - v) / (v - v * v).sqrt()
+
+    return Spread
+
+
+@pytest.mark.parametrize("factor", [1, 1.001])
+def test_nouns_may_stand_before_an_interval(ns: Any, factor: float) -> None:
+    """Outside the interval the right gradient is NaN."""
+    (case,) = gradcli.check(spread(ns, factor), order=1, shrink=False, only=("gradient",)).cases
+    assert [spec.domain for spec in case.inputs] == ["unit"]
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+    assert [finding.input for finding in case.findings] == ([] if factor == 1 else ["v"])
