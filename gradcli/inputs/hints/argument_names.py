@@ -151,6 +151,11 @@ def excludes_tensors(annotation: str) -> bool:
     return bool(named) and _PLAIN.issuperset(named)
 
 
+def is_state(name: str) -> bool:
+    """Whether an argument holds running statistics: no gradient is meant for them, whatever the mode."""
+    return STATE_NAMES.fullmatch(name.lower().strip("_")) is not None
+
+
 def names_tensors(annotation: str) -> bool:
     """Whether an annotation names a type that may be a tensor's; `Any` and `object` say nothing."""
     return not {"any", "object", *_PLAIN}.issuperset(types_named(annotation))

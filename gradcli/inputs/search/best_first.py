@@ -34,7 +34,7 @@ from gradcli.inputs.search.domains import (
     with_ordered_limits,
     with_probabilities,
 )
-from gradcli.inputs.search.error_messages import Mentions
+from gradcli.inputs.search.error_messages import Mentions, lacked_by_a_constant
 from gradcli.inputs.search.optional_arguments import OPTIONAL_TRIES, OptionalArguments
 from gradcli.inputs.search.refinement import (
     polished,
@@ -55,7 +55,7 @@ from gradcli.inputs.search.replies import (
     penalty_of,
     reply_at,
 )  # fmt: skip
-from gradcli.inputs.search.trials import Failure, Guess, Trials, lacked_by_a_constant
+from gradcli.inputs.search.trials import Failure, Guess, Trials
 from gradcli.inputs.search.unification import Solution, Unifier
 
 MORE_SKELETONS, ENOUGH_SOLUTIONS = 24, 8

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
 from gradcli.inputs.domains import MATRICES
-from gradcli.inputs.hints.argument_names import LABEL_NAMES, PARAMETER_NAMES, excludes_tensors, says_number
+from gradcli.inputs.hints.argument_names import LABEL_NAMES, PARAMETER_NAMES, excludes_tensors, is_state, says_number
 from gradcli.inputs.hints.documented_shapes import Axis, size_of
 from gradcli.inputs.hints.documented_values import Documented
 from gradcli.inputs.hints.source_hints import SourceHints
@@ -19,7 +19,7 @@ from gradcli.inputs.hints.summed_gradients import Sum
 from gradcli.inputs.search.candidates import Choice, Skeleton, Slot
 from gradcli.inputs.search.domains import SMALL, domain_choice, limit_of
 from gradcli.inputs.search.replies import RAISING_BACKWARD, Reply
-from gradcli.inputs.search.trials import DomainChoice, Guess, Trials, is_state
+from gradcli.inputs.search.trials import DomainChoice, Guess, Trials
 from gradcli.inputs.search.unification import Solution
 
 DEGENERATE = 100.0

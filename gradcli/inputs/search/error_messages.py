@@ -202,6 +202,12 @@ def aligned_sizes(message: str) -> tuple[tuple[int, int], ...]:
     )
 
 
+def lacked_by_a_constant(error: BaseException | None) -> bool:
+    """Whether an attribute of a number, text, tuple or None was missing: a tensor may be needed there."""
+    constant = (bool, int, float, complex, str, tuple, list, type(None))
+    return isinstance(error, AttributeError) and error.name is not None and isinstance(error.obj, constant)
+
+
 def _shapes(message: str) -> list[tuple[int, ...]]:
     given = [tuple(map(int, re.findall(r"\d+", each))) for each in re.findall(r"[(\[]([\d, ]*)[)\]]", message)]
     return [shape for shape in given if shape]

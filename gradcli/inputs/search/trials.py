@@ -14,10 +14,11 @@ from gradcli.errors import OverrunError
 from gradcli.frozen import dataclass
 from gradcli.inputs.builders import build
 from gradcli.inputs.domains import CLASSES
-from gradcli.inputs.hints.argument_names import STATE_NAMES
+from gradcli.inputs.hints.argument_names import is_state
+from gradcli.inputs.hints.infinite_outputs import minus_infinite, writes_minus_infinity
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import Skeleton, Slot
-from gradcli.inputs.search.error_messages import complains_of_values
+from gradcli.inputs.search.error_messages import complains_of_values, lacked_by_a_constant
 from gradcli.targets import TargetInfo, Trial
 
 Shape = tuple[int, ...]
@@ -95,7 +96,7 @@ class Trials:
         self.slots = tuple(slots)
         self.budget = budget
         self.best: Failure | None = None
-        self._attempt = attempt
+        self._attempt, self._forward = attempt, info.forward
         self._code: CodeType | None = getattr(info.forward, "__code__", None)
         self.holds_tensors = bool(info.held)
         self.held_sizes = frozenset(size for _, value in info.held for size in value.shape if size <= LARGEST_HELD)
@@ -140,10 +141,11 @@ class Trials:
 
     def _judgement(self, guess: Guess) -> Failure | None:
         first = self.run(guess, 0, forced=True)
-        if (failure := self._failure_of(first)) is not None:
+        if (failure := self._failure_of(guess, 0, first)) is not None:
             return self._remembered(failure)
         for sample in MORE_SAMPLES[:1] if self.budget.is_slow else MORE_SAMPLES:
-            if (failure := self._failure_of(self.run(guess, sample, forced=True))) is not None:
+            failure = self._failure_of(guess, sample, self.run(guess, sample, forced=True))
+            if failure is not None:
                 return self._remembered(replace(failure, progress=1.5))
         base = first if self._has_no_index(guess) and self.budget.is_slow else self.run(guess, 0)
         for index, choice in enumerate(guess.skeleton):
@@ -320,7 +322,7 @@ class Trials:
             error = error or base.error
         return Failure(progress=1.6, error=error, idle=index)
 
-    def _failure_of(self, trial: Trial) -> Failure | None:
+    def _failure_of(self, guess: Guess, sample: int, trial: Trial) -> Failure | None:
         if isinstance(trial.error, OverrunError | RecursionError):  # other values may be in forward's domain
             self.refuses_normal = True
             return Failure(progress=1.8, error=trial.error, non_finite=True)
@@ -330,9 +332,20 @@ class Trials:
         real = [output for output in trial.outputs if np.asarray(output).dtype.kind in "fc"]
         if not real or any(output.size == 0 for output in real):
             return Failure(progress=1.6)
-        if not all(np.isfinite(output).all() for output in real):
+        if not all(np.isfinite(output).all() for output in real) and not self._is_infinite_by_design(
+            guess, sample, real
+        ):
             return Failure(progress=1.8, non_finite=True)
         return None
+
+    def _is_infinite_by_design(self, guess: Guess, sample: int, outputs: Sequence[NDArray[Any]]) -> bool:
+        """Whether outputs are minus infinity where no real input decides it, and forward has that number."""
+        places = minus_infinite(outputs)
+        if places is None or not writes_minus_infinity(self._forward):
+            return False
+        floats = [index for index, choice in enumerate(guess.skeleton) if choice.kind in ("float", "complex")]
+        others = [self.run(guess, sample, other=index, forced=True) for index in floats]
+        return all(each.ok and _equal(minus_infinite(each.outputs) or (), places) for each in others)
 
     def _remembered(self, failure: Failure) -> Failure:
         slip = isinstance(failure.error, NameError) and not isinstance(failure.error, UnboundLocalError)
@@ -363,17 +376,6 @@ class Trials:
 def farthest(searched: Sequence[Trials]) -> Failure | None:
     """The failure of the trial in which forward got furthest."""
     return max((trials.best for trials in searched if trials.best), key=lambda each: each.progress, default=None)
-
-
-def is_state(name: str) -> bool:
-    """Whether an argument holds running statistics: no gradient is meant for them, whatever the mode."""
-    return STATE_NAMES.fullmatch(name.lower().strip("_")) is not None
-
-
-def lacked_by_a_constant(error: BaseException | None) -> bool:
-    """Whether an attribute of a number, text, tuple or None was missing: a tensor may be needed there."""
-    constant = (bool, int, float, complex, str, tuple, list, type(None))
-    return isinstance(error, AttributeError) and error.name is not None and isinstance(error.obj, constant)
 
 
 def _can_have(shape: Shape, domain: str) -> bool:

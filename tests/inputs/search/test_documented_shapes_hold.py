@@ -184,3 +184,70 @@ def test_large_documented_numbers_hold(ns: Any, factor: float, verdict: Verdict)
     case = checked(Bands)
     assert case.verdict is verdict, (case.findings, case.error)
     assert shapes_of(case) == [(3, 8), (8,)]
+
+
+def log_shares(ns: Any, factor: float) -> type:
+    """Logarithms of the shares of what is open, minus infinity elsewhere, as a sampler needs them."""
+
+    class LogShares(ns.autograd.Function):
+        """scores (N, K), open (N, K) boolean mask"""
+
+        @staticmethod
+        def forward(ctx: Any, scores: Any, open: Any) -> Any:
+            shares = ns.exp(scores) * open
+            shares = shares / shares.sum(1, keepdim=True)
+            ctx.save_for_backward(shares, open)
+            return ns.where(open, ns.log(ns.where(open, shares, 1.0)), -float("inf"))
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            shares, open = ctx.saved_tensors
+            g = g * open
+            return g - factor * shares * g.sum(1, keepdim=True), None
+
+    return LogShares
+
+
+def above_diagonal(ns: Any, factor: float) -> type:
+    class Causal(ns.autograd.Function):
+        """Scores s (T, T), forbidden above the diagonal."""
+
+        @staticmethod
+        def forward(ctx: Any, s: Any) -> Any:
+            rows = ns.arange(s.shape[0])
+            future = rows[None, :] > rows[:, None]
+            ctx.save_for_backward(future)
+            return (0.5 * s).masked_fill(future, float("-inf"))
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (future,) = ctx.saved_tensors
+            return factor * 0.5 * g.masked_fill(future, 0.0)
+
+    return Causal
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+@pytest.mark.parametrize(("of", "shapes"), [(log_shares, [(3, 4), (3, 4)]), (above_diagonal, [(3, 3)])])
+def test_outputs_of_minus_infinity_by_design(ns: Any, of: Any, shapes: list[tuple[int, ...]], factor: float) -> None:
+    (case,) = gradcli.check(of(ns, factor), order=1, samples=1, shrink=False, only=("gradient",)).cases
+    assert [spec.shape for spec in case.inputs] == shapes, case.error
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+    assert [finding.input for finding in case.findings] == ([] if factor == 1 else [case.inputs[0].name])
+
+
+def test_minus_infinity_where_an_input_decides_it_asks_for_other_inputs(ns: Any) -> None:
+    class Log(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return ns.where(x > 0, ns.log(ns.where(x > 0, x, 1.0)), -float("inf"))
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g / x
+
+    (case,) = gradcli.check(Log, order=1, samples=1, shrink=False, only=("gradient",)).cases
+    assert [spec.domain for spec in case.inputs] == ["positive"], case.error
+    assert case.verdict is Verdict.PASSED

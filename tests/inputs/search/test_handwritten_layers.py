@@ -10,7 +10,7 @@ import gradcli
 from gradcli import engine
 from gradcli.engine.autograd import Function
 from gradcli.inputs.hints.equal_parts import parts_of, unpacked_parts
-from gradcli.inputs.search.trials import lacked_by_a_constant
+from gradcli.inputs.search.error_messages import lacked_by_a_constant
 from gradcli.results import CheckResult
 
 
