@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gradcli.backends.numpy.claims import GradientPair
 from gradcli.backends.registry import backend_for
 from gradcli.cases import Argument
 from gradcli.inputs.search.backward_inputs import with_axes_less
@@ -302,3 +303,58 @@ def test_columns_beside_each_other_are_also_tried_as_one() -> None:
     matrices = tuple(Choice(kind="float", rank=2) for _ in slots)
     guess = Guess(skeleton=matrices, shapes={0: (3, 4), 1: (5, 3), 2: (5, 4)})
     assert {0: (3,), 1: (5, 3), 2: (5,)} in [each.shapes for each in with_axes_less(guess, slots)]
+
+
+def on_a_circle(ns: Any, derivative: Callable[..., Any], documentation: str = "") -> Any:
+    class OnACircle(ns.autograd.Function):
+        __doc__ = documentation
+
+        @staticmethod
+        def forward(ctx: Any, angle: Any) -> Any:
+            ctx.save_for_backward(angle)
+            return ns.stack([ns.cos(angle), ns.sin(angle)])
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (angle,) = ctx.saved_tensors
+            return (g * derivative(angle)).sum()
+
+    return OnACircle
+
+
+@pytest.mark.parametrize("is_wrong", [False, True])
+def test_a_function_of_one_number_with_several_outputs(ns: Any, is_wrong: bool) -> None:
+    sign = 1 if is_wrong else -1
+    result = checked(on_a_circle(ns, lambda angle: ns.stack([sign * ns.sin(angle), ns.cos(angle)])))
+    assert [spec.shape for spec in result.inputs] == [()]
+    assert result.verdict is (Verdict.FAILED if is_wrong else Verdict.PASSED)
+
+
+@pytest.mark.parametrize("is_wrong", [False, True])
+def test_two_numbers_of_which_numpy_makes_a_vector(is_wrong: bool) -> None:
+    def polar(radius: Any, angle: Any) -> Any:
+        return np.array([radius * np.cos(angle), radius * np.sin(angle), radius])
+
+    def gradient(radius: Any, angle: Any, g: Any) -> Any:
+        of_radius = (g * np.array([np.cos(angle), np.sin(angle), 0.0 if is_wrong else 1.0])).sum()
+        return of_radius, radius * (g[1] * np.cos(angle) - g[0] * np.sin(angle))
+
+    result = checked(GradientPair(function=polar, gradient=gradient))
+    assert [spec.shape for spec in result.inputs] == [(), ()]
+    assert result.verdict is (Verdict.FAILED if is_wrong else Verdict.PASSED)
+
+
+def test_a_sum_where_entries_have_their_own_gradients_stays_a_mistake(ns: Any) -> None:
+    class Sine(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return ns.sin(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return (g * ns.cos(x)).sum()
+
+    documented = on_a_circle(ns, lambda angle: ns.stack([-ns.sin(angle), ns.cos(angle)]), "angle: (N,)")
+    assert [checked(each).verdict for each in (Sine, documented)] == [Verdict.FAILED] * 2

@@ -216,12 +216,13 @@ def squared(guess: Guess, attempted: Callable[[Guess], Trial], judge: Callable[[
 
 
 def narrowed(guess: Guess, attempted: Callable[[Guess], Trial], accepts: Callable[[Guess], bool]) -> Guess | None:
-    """The guess with tensors of the shapes in which their gradients are returned, where that makes all of them fit.
+    """The guess with tensors of the shapes in which gradients are returned, where that makes all of them fit.
 
     Forward often broadcasts more than the whole Function is made for: a scale that should be one number, or one for
     each row, may be a matrix. The outputs keep their shapes, so that the smaller tensor is broadcast, and a mistake in
     the sum of its gradient shows; but they lose axes that only tensors with more axes than the first one gave them. One
-    tensor keeps its shape; the first one if all outputs are single numbers.
+    tensor keeps its shape; the first one if all outputs are single numbers. Where forward adds an axis, as for the
+    rotation by an angle, all may be single numbers: the outputs are none, so a sum may be right.
 
     Args:
         guess: inputs that forward accepts.
@@ -229,18 +230,19 @@ def narrowed(guess: Guess, attempted: Callable[[Guess], Trial], accepts: Callabl
         accepts: whether forward accepts a guess.
     """
     before, first = attempted(guess), min(_floats(guess, "fixed-tensor"), default=0)
+    adds_axis = max(map(len, _shapes(before)), default=0) > max(map(len, guess.shapes.values()), default=0)
 
     def search(found: Guess, trial: Trial, seen: frozenset[int]) -> Guess | None:
         if trial.gradients is not None:
             return found if seen else None
         for slot, step in _steps(found, str(trial.backward_error)):
-            if slot in seen or not _is_whole(step, before) or not accepts(step):
+            are_numbers = adds_axis and not any(step.shapes.values())
+            if slot in seen or not (are_numbers or _is_whole(step, before)) or not accepts(step):
                 continue
             following = attempted(step)
             exceeds = first not in (*seen, slot) and len(guess.shapes[slot]) > len(guess.shapes[first]) > 0
-            is_alike = exceeds or _shapes(following) == _shapes(trial)
-            fitting = search(step, following, seen | {slot}) if is_alike else None
-            if fitting is not None:
+            is_alike = exceeds or _shapes(following) == _shapes(trial) or (are_numbers and all(_shapes(following)))
+            if is_alike and (fitting := search(step, following, seen | {slot})) is not None:
                 return fitting
         return None
 
