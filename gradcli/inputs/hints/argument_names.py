@@ -100,6 +100,8 @@ ADDED_NAMES = frozenset(("beta", "bias", "gamma"))
 IMAGE_NAMES = frozenset((
     "img", "image", "images", "feature_map", "fmap",
 ))  # fmt: skip
+SMALL_NAMES = re.compile(r"(?:^|_)(?:eps|epsilon|tol|tolerance)$")
+"""Names of numbers that are small as a rule."""
 ENDINGS: tuple[tuple[str, Values, float], ...] = (
     (r"(_size|_dim|_height|_width|^num_|^n_|kernel|stride|count|iters?$|steps?$)", (2, 3, 1, 4, (3, 4)), 2.5),
     (r"(eps|epsilon|tol|tolerance)$", (1e-8, 1e-5, 1e-3), 0.8),

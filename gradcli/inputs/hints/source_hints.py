@@ -8,11 +8,12 @@ from dataclasses import field
 from typing import Any
 
 from gradcli.frozen import dataclass
-from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, excludes_tensors
+from gradcli.inputs.hints.argument_names import PARAMETER_NAMES, SMALL_NAMES, excludes_tensors
 from gradcli.inputs.hints.conjugates import conjugated_names, conjugates_reals
 from gradcli.inputs.hints.documented_order import Order
 from gradcli.inputs.hints.documented_shapes import Axis
 from gradcli.inputs.hints.documented_values import Documented
+from gradcli.inputs.hints.suggested_constants import widens
 from gradcli.inputs.hints.summed_gradients import Sum
 from gradcli.sources import nodes_of, tree_of
 
@@ -214,6 +215,10 @@ class SourceHints:
     def index_bonus(self, name: str) -> float:
         """The reduction of the cost of an index tensor for this argument."""
         return self._bonus(name, (_INDEXING, _SUBSCRIPT))
+
+    def meant_by(self, name: str, word: str) -> str:
+        """The usual name of what an argument is: a temperature, where it is called eps or so and no guard."""
+        return "tau" if SMALL_NAMES.search(word) and widens(tree_of(self.forward), name) else word
 
     def is_table(self, name: str, names: Sequence[str]) -> bool:
         """Whether forward gives an argument the type of another, and backward has no gradient for what is treated so.

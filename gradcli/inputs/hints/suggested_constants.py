@@ -146,6 +146,25 @@ def suggested(word: str, gradient: bool | None, names: Sequence[str]) -> tuple[S
     return (), 0.0, 0.0
 
 
+def widens(tree: ast.Module | None, name: str) -> bool:
+    """Whether a function divides a whole expression by a number, as `eps * logsumexp(x / eps)`, and does nothing else
+    with it than to multiply and keep it: it is a width or a temperature, and no guard as in `x / (norm + eps)`.
+    """
+    divided, used, fitting = False, 0, 0
+    for node in () if tree is None else nodes_of(tree):
+        match node:
+            case ast.BinOp(left=left, op=ast.Div(), right=ast.Name(id=right)) if right == name:
+                divided, fitting = divided or not isinstance(left, ast.Constant), fitting + 1
+            case ast.BinOp(op=ast.Mult(), left=left, right=right):
+                fitting += sum(isinstance(each, ast.Name) and each.id == name for each in (left, right))
+            case ast.Assign(targets=[ast.Attribute()], value=value):
+                kept = value.elts if isinstance(value, ast.Tuple) else [value]
+                fitting += sum(isinstance(each, ast.Name) and each.id == name for each in kept)
+            case ast.Name(id=used_name) if used_name == name:
+                used += 1
+    return divided and used == fitting
+
+
 def in_order(known: Sequence[float | None]) -> list[tuple[float, ...]]:
     """Values for the numbers of a Function that are not known, a real one and a whole one, in order with the others.
 

@@ -148,7 +148,7 @@ def slot_for(
     says_nothing = not (names_tensors(annotation) or excludes_tensors(annotation))
     if says_nothing and (demanded := hints.demanded_type(name)) is not None:
         parameter = replace(parameter, annotation=demanded)
-    word = word_of(name)
+    word = hints.meant_by(name, word_of(name))
     gradient = False if parameter.static else hints.gradient_of(position)
     is_array = name in hints.arrays and not excludes_tensors(parameter.annotation or "")
     tensor_offset = 0.0

@@ -145,3 +145,47 @@ def test_hints_that_were_read_are_given_for_the_same_functions_and_names_alone()
         name="f", backend="torch", parameters=(), forward=None, backward=in_a_tuple, documentation="p: (N,) labels"
     )
     assert read_hints(said, ["x", "p"]).documented != first.documented
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        ("return eps * ((x - y) / eps).exp()", "tau"),
+        ("ctx.eps = eps\n    return (-x / eps).softmax(1)", "tau"),
+        ("return x / (x.norm() + eps)", "eps"),
+        ("return x / x.norm().clamp(min=eps)", "eps"),
+        ("return x / (x.norm() + eps * y)", "eps"),
+        ("return (f(x + eps) - f(x)) / eps", "eps"),
+        ("return x.clamp(max=1 / eps)", "eps"),
+        ("return solve(x / eps, eps)", "eps"),
+    ],
+)
+def test_what_a_small_number_is_for(body: str, word: str) -> None:
+    hints = SourceHints(forward=f"def forward(ctx, x, y, eps):\n    {body}", backward="", gradients=())
+    assert hints.meant_by("eps", "eps") == word
+
+
+def smoothed(ns: Any, *, is_hard: bool) -> Any:
+    class Smoothed(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, eps: Any) -> Any:
+            ctx.save_for_backward(x)
+            ctx.eps = eps
+            return x * ns.sigmoid(x / eps)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            s = ns.sigmoid(x / ctx.eps)
+            return g * (s if is_hard else s + x / ctx.eps * s * (1 - s)), None
+
+    return Smoothed
+
+
+@pytest.mark.parametrize("is_hard", [False, True])
+@pytest.mark.usefixtures("unexplained")
+def test_a_width_that_is_called_eps_is_not_small(ns: Any, is_hard: bool) -> None:
+    """At a width of 1e-5 the limit of the gradient is right."""
+    (case,) = gradcli.check(smoothed(ns, is_hard=is_hard), order=1, samples=1, shrink=False, only=("gradient",)).cases
+    assert [spec.value for spec in case.inputs[1:]] == [0.7]
+    assert case.verdict is (Verdict.FAILED if is_hard else Verdict.PASSED)
