@@ -87,6 +87,8 @@ POINTER_NAMES = re.compile(
     r"|(?:.*_)?(?:offsets|splits)"
 )
 """Names of the places where the rows of a compressed matrix, or the parts of a list, begin and end."""
+PAIR_NAMES = re.compile(r"(?:.*_)?(?:bond|edge|pair|spring|link)s?(?:_(?:idx|index|ind(?:ice)?s|ids?|list))?")
+"""Names of rows of two indices, of the ends of something: two different ones."""
 WHOLE_NUMBER_PATTERNS = (LENGTH_NAMES, PERMUTATION_NAMES, POINTER_NAMES)
 STATE_NAMES = re.compile(r"(?:running|moving|ema)_\w+|num_batches_tracked")
 COMPANIONS: Mapping[str, frozenset[str]] = {

@@ -3,7 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli.inputs.hints.argument_names import BLANK_NAMES, LENGTH_NAMES, PERMUTATION_NAMES, POINTER_NAMES
+from gradcli.inputs.hints.argument_names import (
+    BLANK_NAMES,
+    LENGTH_NAMES,
+    PAIR_NAMES,
+    PERMUTATION_NAMES,
+    POINTER_NAMES,
+)
 from gradcli.inputs.search.candidates import Skeleton, Slot
 
 _Shape = tuple[int, ...]
@@ -17,6 +23,8 @@ def domain_of_whole_numbers(
         return "pointers", (("high", _pointed_at(slots, skeleton, shapes, index)),)
     if shapes[index] and _are_different(slots[index]):
         return "permutation", ()
+    if len(shapes[index]) == 2 and shapes[index][-1] == 2 <= high and PAIR_NAMES.fullmatch(_word(slots[index])):
+        return "permutation", (("high", high),)
     if slots[index].said == "binary":
         return "indices", (("high", 2),)
     low = int(LENGTH_NAMES.fullmatch(_word(slots[index])) is not None or _first_is_blank(slots, skeleton))

@@ -102,3 +102,32 @@ def test_whole_numbers_keep_their_dtype_in_a_case_of_another_dtype(tmp_path):
     (case,) = gradcli.check(str(spec)).cases
     assert case.verdict is Verdict.PASSED, case
     assert {domain.name for domain in DOMAINS.values() if domain.integral or domain.boolean} == OWN_DTYPE
+
+
+STRETCHED = """
+
+class Stretched(Function):
+    # x (N, 3) positions, bonds (M, 2) integer pairs of them
+    @staticmethod
+    def forward(ctx, x, bonds):
+        apart = x[bonds[:, 0]] - x[bonds[:, 1]]
+        length = (apart**2).sum(-1).sqrt()
+        ctx.save_for_backward(x, bonds, apart, length)
+        return (length - 1) ** 2
+
+    @staticmethod
+    def backward(ctx, g):
+        x, bonds, apart, length = ctx.saved_tensors
+        force = (2 * g * (length - 1) / length).unsqueeze(-1) * apart
+        return torch.zeros_like(x).index_add(0, bonds[:, 0], force).index_add(0, bonds[:, 1], {sign}force), None
+"""
+
+
+@pytest.mark.parametrize(("sign", "verdict"), [("-", Verdict.PASSED), ("", Verdict.FAILED)])
+@pytest.mark.usefixtures("unexplained")
+def test_the_two_ends_of_a_bond_differ(sign, verdict, tmp_path):
+    """Between a point and itself the distance is zero, and has no gradient."""
+    case = checked(tmp_path / "written.py", STRETCHED.format(sign=sign), "Stretched")
+    assert case.verdict is verdict, case
+    assert (case.inputs[1].domain, case.inputs[1].shape[-1]) == ("permutation", 2)
+    assert dict(case.inputs[1].parameters)["high"] >= 2
