@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 from gradcli._version import __version__
 from gradcli.cases import Argument, Asked, InputSpec
 from gradcli.display import Displayed
-from gradcli.figures import Figures
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
-from gradcli.patches import Patch
 from gradcli.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from gradcli.figures import Figures
+    from gradcli.patches import Patch
 
     FloatArray = NDArray[np.float64]
 
@@ -255,8 +256,8 @@ class CheckResult:
     orders: tuple[int, ...] = ()
     fault: Fault | None = None
     arguments: tuple[Argument, ...] = field(default=(), repr=False)
-    figures: Figures | None = field(default=None, repr=False)
-    patch: Patch | None = field(default=None, repr=False)
+    figures: "Figures | None" = field(default=None, repr=False)
+    patch: "Patch | None" = field(default=None, repr=False)
     asked: Asked | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -12,7 +12,6 @@ from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
 from gradcli.checks.iteration import iterates, reaches_its_limit, stays_wrong
 from gradcli.checks.other_points.failing import failures
-from gradcli.checks.other_points.other_masks import is_filled_row, label_of_data, other_masks
 from gradcli.checks.other_points.points import (
     TOGETHER,
     Arguments,
@@ -92,6 +91,8 @@ class OtherInputsCheck(Check):
 
     def _judged(self, situation: Situation, found: "Comparison", *, counts: bool) -> list[Evidence]:
         """What is wrong at one of the other inputs: failures where they count, else a note; nothing if it is right."""
+        from gradcli.checks.other_points.other_masks import is_filled_row, label_of_data
+
         subject, label = situation.subject, label_of_data(situation.subject, found.arguments, found.data)
         steps = counts and iterates(subject, found.arguments) and not stays_wrong(subject, found.arguments)
         filled = counts and is_filled_row(subject, found.arguments, found.value, found.claimed)
@@ -236,7 +237,10 @@ def _other_data(subject: Subject) -> Iterator[tuple[Iterable[Arguments], bool]]:
         from gradcli.checks.other_points.other_indices import other_indices
 
         yield from (([point], False) for point in other_indices(subject.arguments, subject.info))
-    yield from ((points, True) for points in other_masks(subject.arguments, subject.active))
+    if any(a.is_tensor and not a.requires_grad for a in subject.arguments):
+        from gradcli.checks.other_points.other_masks import other_masks
+
+        yield from ((points, True) for points in other_masks(subject.arguments, subject.active))
 
 
 def _drawn_data(subject: Subject) -> dict[int, Bounds]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from gradcli.checks.battery import Part, run_battery
 from gradcli.checks.given_precision import right_as_given
 from gradcli.diagnosis.code.lints import source_lints
 from gradcli.errors import InputsNotFoundError, LostDeviceError, OverrunError, UserCodeError, is_interrupt, presentable
-from gradcli.figures import Figures
 from gradcli.results import CheckResult, Evidence, Stage, judge
 from gradcli.runner.arguments.buffers import as_supplied, with_buffers
 from gradcli.runner.arguments.prepare import Prepared, prepared
@@ -36,6 +35,9 @@ from gradcli.spec.resolve import resolve
 from gradcli.targets import TargetInfo
 from gradcli.verdict import Verdict
 from gradcli.watchdog.case import Watchdog, watched
+
+if TYPE_CHECKING:
+    from gradcli.figures import Figures
 
 BINDING = "binding"
 """What is booked before any check: the runs that tell what forward returns, and what it uses beside its inputs."""
@@ -56,7 +58,7 @@ class _Trail:
     backwards: int = 0
     lints: tuple[str, ...] = ()
     stages: dict[str, Stage] = field(default_factory=dict)
-    figures: Figures | None = None
+    figures: "Figures | None" = None
     first: Subject | None = None
     """The target bound to the first sample."""
     known: dict[str, Any] = field(default_factory=dict)

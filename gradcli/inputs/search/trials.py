@@ -15,7 +15,6 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.builders import build
 from gradcli.inputs.domains import CLASSES
 from gradcli.inputs.hints.argument_names import is_state
-from gradcli.inputs.hints.infinite_outputs import minus_infinite, writes_minus_infinity
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import Skeleton, Slot
 from gradcli.inputs.search.error_messages import complains_of_values, lacked_by_a_constant
@@ -340,6 +339,8 @@ class Trials:
 
     def _is_infinite_by_design(self, guess: Guess, sample: int, outputs: Sequence[NDArray[Any]]) -> bool:
         """Whether outputs are minus infinity where no real input decides it, and forward has that number."""
+        from gradcli.inputs.hints.infinite_outputs import minus_infinite, writes_minus_infinity
+
         places = minus_infinite(outputs)
         if places is None or not writes_minus_infinity(self._forward):
             return False
