@@ -379,16 +379,19 @@ class Site:
         columns = int(np.count_nonzero(reading.direction[places]))
         return judge(reading, self.rows(output), scale, columns, significance)
 
-    def claim_at(self, x: Vector, asked: Mask | None = None) -> Claim | None:
-        """The claim for the same rows at another point, zero for rows that are not `asked`; None if backward raises."""
+    def claim_at(self, x: Vector, asked: Mask | None = None, *, factor: float = 1.0) -> Claim | None:
+        """The claim for the same rows at another point, zero for rows that are not `asked`; None if backward raises.
+
+        Backward gets the cotangents times `factor`, by which the result is divided: only its rounding depends on that.
+        """
         claim = self.claim
         rows = np.eye(self.map.codomain.size) if claim.cotangents is None else claim.cotangents
         try:
             if asked is None:
-                forms = np.asarray(self.map.vjp_many(x, rows), dtype=np.float64)
+                forms = np.asarray(self.map.vjp_many(x, rows * factor), dtype=np.float64) / factor
             else:
                 forms = np.zeros_like(claim.forms)
-                forms[asked] = self.map.vjp_many(x, rows[asked])
+                forms[asked] = self.map.vjp_many(x, rows[asked] * factor) / factor
         except Exception:
             return None
         return replace(claim, x=x, forms=forms, outputs=None)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from gradcli.numerics.claims.claim import Claim
 from gradcli.numerics.claims.compare import Decision, Impression, Judgement, Reading
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.directional import FINER, FIRST_STEP
@@ -226,14 +227,14 @@ def _swings(site: Site, first: Reading, left: Mask) -> bool:
     """Whether the claimed slope changes by half the difference or more within the shortest step, in all rows `left`."""
     shortest = FIRST_STEP * FINER[-1]
     shifts = site.rng.uniform(-shortest, shortest, SWINGS)
-    spread = _spread(site, first, (site.x + t * first.direction for t in shifts))
+    spread = _spread(first, (site.claim_at(site.x + t * first.direction) for t in shifts))
     return bool((2 * spread >= first.error)[left].all())
 
 
-def _spread(site: Site, first: Reading, points: Iterable[Vector]) -> Vector:
-    """For every row, the largest change of the claimed slope between x and some points."""
+def _spread(first: Reading, claims: Iterable[Claim | None]) -> Vector:
+    """For every row, the largest change of the claimed slope in some claims."""
     spread = np.zeros(first.claimed.size)
-    for claim in map(site.claim_at, points):
+    for claim in claims:
         if claim is not None:
             spread = np.fmax(spread, np.abs(claim.along(first.direction)[0] - first.claimed))
     return spread
@@ -257,7 +258,7 @@ def _roughness(site: Site, output: int, first: Reading, left: Mask, spread: Vect
     if gap < LOOSE and _claim_is_noisy(site, first, left):
         return (
             f"the gradient differs from finite differences by {of_largest(gap)}, but the gradient itself changes by "
-            "as much when the input changes by a few rounding errors, so rounding may explain the difference"
+            "as much from rounding alone, so rounding may explain the difference"
         )
     iterating = gap < LOOSE and iterates(site)  # which needs far fewer values than to find its jumps
     if not iterating and _excused(site, first, site.rows(output), left, spread):
@@ -311,9 +312,12 @@ def _claim_is_noisy(site: Site, first: Reading, failing: Mask) -> bool:
     """Whether rounding explains the difference in all failing rows, for a claim that is itself noisy.
 
     The error must be at most three times the bound plus eight times the change of the claimed slope when x moves by a
-    few roundings.
+    few roundings, or when the cotangents are multiplied by a number near 1: where large parts of a claim cancel, its
+    digits are those of these parts, which may be the same at neighbouring points.
     """
-    spread = _spread(site, first, (nudged(site) for _ in range(3)))
+    spread = _spread(first, (site.claim_at(nudged(site)) for _ in range(3)))
+    factors = 1 + site.rng.uniform(0.0, MOVE, 3)
+    spread = np.fmax(spread, _spread(first, (site.claim_at(site.x, factor=factor) for factor in factors.tolist())))
     with np.errstate(all="ignore"):
         explained = first.error <= FAIL_FACTOR * (first.tolerance + 8 * spread)
     return bool(explained[failing].all())

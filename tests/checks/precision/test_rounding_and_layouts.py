@@ -274,3 +274,60 @@ def test_a_gradient_that_is_rounding_alone_is_no_loss_of_precision(seed):
         kinds(gradcli.check(recomputed(of_nothing), (given,), only="precision", seed=seed, shrink=False).cases[0])
         == set()
     )
+
+
+def edges(backward):
+    """Directions of the edges of a graph; of an edge from a node to itself, parts of 1e9 cancel."""
+
+    class Edges(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, start, end):
+            ctx.save_for_backward(x, start, end)
+            d = x[start] - x[end]
+            return d / (d.norm(dim=1, keepdim=True) + 1e-9)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, start, end = ctx.saved_tensors
+            d = x[start] - x[end]
+            r = d.norm(dim=1, keepdim=True)
+            s = r + 1e-9
+            v = backward(g / s - d * (d * g).sum(1, keepdim=True) / (s * s * r.clamp(min=1e-30)))
+            return torch.zeros_like(x).index_add(0, start, v).index_add(0, end, -v), None, None
+
+    return Edges
+
+
+START = [0, 1, 2, 3, 0, 2, 3, 1]
+TO_SELF, TO_OTHERS = [1, 1, 2, 0, 0, 3, 3, 2], [1, 2, 3, 0, 2, 3, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("backward", "end", "found"),
+    [
+        (lambda v: v, TO_SELF, set()),
+        (lambda v: 1.01 * v, TO_SELF, {FindingKind.WRONG_FACTOR, FindingKind.WRONG_GRADIENT}),
+        (lambda v: v.float().double(), TO_OTHERS, {FindingKind.LOW_PRECISION}),
+    ],
+)
+def test_large_parts_that_cancel_are_not_called_float32(backward, end, found):
+    given = (leaf(4, 3), torch.tensor(START), torch.tensor(end))
+    named = kinds(case(edges(backward), *given, only=("gradient", "precision")))
+    assert named == set() if not found else named & found
+
+
+def test_a_gradient_without_grad_output_is_not_called_float32():
+    class Fixed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.square().sum()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x
+
+    found = kinds(case(Fixed, leaf(3, 4), only=("gradient", "linearity", "precision")))
+    assert FindingKind.IGNORES_GRAD_OUTPUT in found
+    assert FindingKind.LOW_PRECISION not in found
