@@ -49,7 +49,7 @@ def examined(ready: Prepared) -> Examination:
 
 def _runs(ready: Prepared) -> Iterator[tuple[Subject, tuple[Evidence, ...]]]:
     """The required part of the battery at every sample, then the optional one at the first."""
-    excuse = partial(excused, allow=dict(ready.case.settings.allow))
+    excuse = partial(excused, allow=dict(ready.case.settings.allow), told=set())
     first: Subject | None = None
     for number, sample in enumerate(ready.supply.samples):
         arguments = sample()
