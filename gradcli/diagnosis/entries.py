@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray
-from gradcli.diagnosis.facts import Facts
+from gradcli.diagnosis.facts import REAL_ROWS, Facts
 from gradcli.diagnosis.table import Gradient
 from gradcli.numerics.maps.space import Space
 from gradcli.results import Entry, Mismatch
@@ -17,6 +17,7 @@ SHOWN = 6
 _PROBED = 4
 """Entries of the first row and of the first column of a matrix are probed up to this one, without it."""
 _ROUNDING = 1e-12
+_IMAGINARY = "; the error shows only for a grad_output with an imaginary part"
 _TELLING = 1e-3
 """Relative to the largest entry. An entry of this size, wrong by a thousandth of itself, is above the significance."""
 
@@ -27,31 +28,51 @@ def pulled_back(mismatch: Mismatch, cotangent: FloatArray) -> tuple[FloatArray, 
     return weights @ mismatch.claimed, weights @ mismatch.numeric, np.abs(weights) @ mismatch.bound
 
 
-def worst_entries(facts: Facts, place: int, mismatch: Mismatch | None, *, shape: tuple[int, ...]) -> tuple[Entry, ...]:
-    """Up to SHOWN entries where the returned gradient is furthest from right.
+def worst_entries(
+    facts: Facts, place: int, mismatch: Mismatch | None, *, shape: tuple[int, ...]
+) -> tuple[tuple[Entry, ...], str]:
+    """Up to SHOWN entries where the returned gradient is furthest from right, and for which grad_output, as a clause.
 
-    They are for a grad_output of ones, unless that shows nothing wrong and other numbers do. Where the mismatch has no
+    It is ones, without a clause, unless that shows nothing wrong and other numbers do: imaginary ones, or zeros but for
+    one output, whose part of the gradient may be far smaller than the rounding of the others. Where the mismatch has no
     complete table, a few coordinates are measured. If no time is left for that, or none of them has a bound, those that
     the check has measured for one of the outputs are shown.
     """
-    found = _worst_entries(facts, place, mismatch, shape)
+    found, clause = _worst_entries(facts, place, mismatch, shape)
     measured = [entry for entry in found if np.isfinite(entry.bound)]
     if measured or mismatch is None:
-        return (*measured, *(entry for entry in found if not np.isfinite(entry.bound)))
-    return entries_of(mismatch, facts.subject.domain) or found
+        return (*measured, *(entry for entry in found if not np.isfinite(entry.bound))), clause
+    return entries_of(mismatch, facts.subject.domain) or found, clause
 
 
-def _worst_entries(facts: Facts, place: int, mismatch: Mismatch | None, shape: tuple[int, ...]) -> tuple[Entry, ...]:
+def _worst_entries(
+    facts: Facts, place: int, mismatch: Mismatch | None, shape: tuple[int, ...]
+) -> tuple[tuple[Entry, ...], str]:
+    codomain = facts.subject.codomain
     if mismatch is not None and mismatch.alone and len(mismatch.rows) == 1:
-        (index,) = outputs_of(mismatch, facts.subject.codomain.blocks[mismatch.output].shape)
-        return tuple(replace(each, output_index=index) for each in _entries_for(facts, place, mismatch, shape, 0))
+        (index,) = outputs_of(mismatch, codomain.blocks[mismatch.output].shape)
+        return tuple(replace(each, output_index=index) for each in _entries_for(facts, place, mismatch, shape, 0)), ""
     symmetric = None if mismatch is None else _folded(facts, place, mismatch, shape)
     is_folded, mismatch = symmetric is not None, symmetric or mismatch
-    found = _entries_for(facts, place, mismatch, shape, 0, is_folded=is_folded)
-    if any(_shows(entry) for entry in found):
-        return found
-    other = _entries_for(facts, place, mismatch, shape, 1, is_folded=is_folded)
-    return other if any(_shows(entry) for entry in other) else found
+    rows = range(len(facts.cotangents) if any(block.complex for block in codomain.blocks) else 2)
+    tried = [(facts, row, _IMAGINARY if row not in REAL_ROWS else "") for row in rows]
+    if mismatch is not None and len(codomain.blocks) > 1 and not mismatch.alone:
+        alone = facts.of_output(mismatch.output)
+        tried += [(alone, row, _of_output(facts, mismatch.output)) for row in rows]
+    first: tuple[Entry, ...] = ()
+    for there, row, clause in tried:
+        found = _entries_for(there, place, mismatch, shape, row, is_folded=is_folded)
+        if any(_shows(entry) for entry in found):
+            return found, clause
+        first = first or found
+    return first, ""
+
+
+def _of_output(facts: Facts, output: int) -> str:
+    return (
+        f"; the error is in the part of the gradient that comes from output {facts.subject.output_numbers[output]}, "
+        "which is far smaller than that from the other outputs"
+    )
 
 
 def _folded(facts: Facts, place: int, mismatch: Mismatch, shape: tuple[int, ...]) -> Mismatch | None:

@@ -104,6 +104,11 @@ class Facts:
         other._slopes = self._slopes
         return other
 
+    def of_output(self, number: int) -> "Facts":
+        """The facts for cotangents that are zero outside of one output."""
+        place = self.subject.codomain.slices[number]
+        return Facts(self.subject, self._seed, np.arange(place.start, place.stop))
+
     def over(self, subject: Subject) -> "Facts":
         """The facts of the same target at other arguments, with random numbers from the same seed."""
         return Facts(subject, self._seed, confirms=True)
@@ -282,7 +287,7 @@ class Facts:
             direction[where.start + coordinate] = scale = self._scales[where.start + coordinate] * 0.75
             generator = np.random.default_rng([self._seed, 31, place, coordinate])
             noise = self._slopes[place][0].noise if self._slopes.get(place) else None
-            estimate = self._estimate(generator, direction, self.cotangents, noise)
+            estimate = self._estimate(generator, direction, noise)
             found = self._entry_slopes[place, coordinate] = estimate.value / scale, estimate.bound / scale
         return float(found[0][row]), float(found[1][row])
 
@@ -294,7 +299,7 @@ class Facts:
         return direction
 
     def _slope(self, generator: np.random.Generator, direction: FloatArray, noise: FloatArray | None) -> Slope:
-        estimate = self._estimate(generator, direction, self.cotangents, noise)
+        estimate = self._estimate(generator, direction, noise)
         return Slope(
             direction=direction,
             values=estimate.value,
@@ -318,19 +323,13 @@ class Facts:
         except UserCodeError:
             return False
 
-    def _estimate(
-        self,
-        generator: np.random.Generator,
-        direction: FloatArray,
-        cotangents: FloatArray,
-        noise: FloatArray | None = None,
-    ) -> Estimate:
+    def _estimate(self, generator: np.random.Generator, direction: FloatArray, noise: FloatArray | None) -> Estimate:
         return directional_derivative(
-            lambda x: cotangents @ self._map.seen_at(x),
+            lambda x: self.cotangents @ self._map.seen_at(x),
             self._point,
             direction,
             rng=generator,
-            f0=cotangents @ self.value,
+            f0=self.cotangents @ self.value,
             noise=noise,
         )
 

@@ -37,12 +37,13 @@ def name_gradient(
     shape = facts.subject.domain.blocks[place].shape
     suspect = Suspect(facts=facts, block=place, gradients=gradients, mismatch=mismatch, evidence=tuple(evidence))
     kind, message, extra = _first_name(suspect) or _wrong(suspect)
+    entries, clause = worst_entries(facts, place, mismatch, shape=shape)
     return Finding(
         kind=kind,
-        message=message + _only_for(suspect) + right_changes(suspect),
+        message=message + _only_for(suspect) + clause + right_changes(suspect),
         input=name,
         output=None if mismatch is None else facts.subject.output_numbers[mismatch.output],
-        entries=worst_entries(facts, place, mismatch, shape=shape),
+        entries=entries,
         entries_total=facts.subject.domain.blocks[place].entries,
         **extra,
     )

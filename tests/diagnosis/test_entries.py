@@ -5,9 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import gradcli
 from gradcli.diagnosis.entries import _columns
 from gradcli.diagnosis.facts import Facts
 from gradcli.results import Mismatch
+from gradcli.verdict import Verdict
 from tests.programs.planted import found, function
 
 
@@ -63,3 +65,49 @@ def test_the_number_of_a_gradient_with_an_axis_too_many_is_shown():
     (entry,) = shown["arg1"]
     assert entry.returned_shape is None
     assert isinstance(entry.analytic, float)
+
+
+def off(entry):
+    return abs((entry.analytic or 0.0) - entry.numeric) / abs(entry.numeric)
+
+
+def clipped(torch, conjugated):
+    """Complex numbers clipped to the unit disc; outside, the derivative along conj(z) takes the conjugate."""
+
+    class Clipped(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, z):
+            ctx.save_for_backward(z)
+            return z / z.abs().clamp(min=1.0)
+
+        @staticmethod
+        def backward(ctx, g):
+            (z,) = ctx.saved_tensors
+            r = z.abs().clamp(min=1.0)
+            along = ((g.conj() if conjugated else g) * z).real
+            return g / r - (z.abs() > 1) * along * z / r**3
+
+    return Clipped
+
+
+@pytest.mark.parametrize(("conjugated", "verdict"), [(True, Verdict.PASSED), (False, Verdict.FAILED)])
+def test_an_error_of_imaginary_cotangents_shows_in_the_entries(conjugated, verdict):
+    torch = pytest.importorskip("torch", reason="the engine has no complex numbers")
+    z = torch.tensor([0.3 - 0.7j, -1.2 + 0.4j, 0.5 + 1.1j, 0.1 - 2j], dtype=torch.complex128, requires_grad=True)
+    options = {"order": 1, "shrink": False, "only": "gradient"}
+    (case,) = gradcli.check(clipped(torch, conjugated), (z,), **options).cases
+    assert case.verdict is verdict
+    for finding in case.findings:
+        assert finding.factor is None
+        assert "only for a grad_output with an imaginary part" in finding.message
+        assert max(map(off, finding.entries)) > 0.1
+
+
+@pytest.mark.parametrize(("small", "large", "output"), [(1, 3, 0), (3, 1, None), (3, 3, None)])
+def test_an_error_of_a_small_output_shows_for_that_output(small, large, output):
+    made = function(lambda x: (1e-18 * x**3, x**3), lambda g, h, x, *y: small * 1e-18 * g * x**2 + large * h * x**2)
+    findings = found(made, np.linspace(0.5, 2.0, 5))
+    assert bool(findings) is (small != large)
+    for finding in findings:
+        assert ("comes from output 0, which is far smaller" in finding.message) is (output == 0)
+        assert max(map(off, finding.entries)) > 0.5

@@ -139,13 +139,14 @@ def _factor_there(suspect: Suspect, mismatch: Mismatch, mask: NDArray[np.bool_],
     facts = suspect.facts
     chosen = mask.reshape(-1)[np.asarray(mismatch.columns) // parts]
     rows = facts.subject.codomain.slices[mismatch.output]
-    claimed, numeric, bound = pulled_back(mismatch, facts.cotangents[1][rows])
     if not np.any(mismatch.claimed[:, chosen]):
         return 0.0
+    seen = [pulled_back(mismatch, row[rows]) for row in facts.cotangents[1:]]  # the second has imaginary parts
+    claimed, numeric, bound = (np.concatenate([each[part][chosen] for each in seen]) for part in range(3))
     if chosen.sum() == 1:
-        value = numeric[chosen][0]
-        return _confirmed(suspect, mask, float(claimed[chosen][0] / value) if value else None, several=False)
-    return _confirmed(suspect, mask, fit_factor(claimed[chosen], numeric[chosen], bound[chosen]), several=True)
+        value = numeric[0]
+        return _confirmed(suspect, mask, float(claimed[0] / value) if value else None, several=False)
+    return _confirmed(suspect, mask, fit_factor(claimed, numeric, bound), several=True)
 
 
 def _confirmed(suspect: Suspect, mask: NDArray[np.bool_], c: float | None, *, several: bool) -> float | None:
