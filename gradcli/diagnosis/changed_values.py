@@ -22,8 +22,9 @@ def deranged(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any
 
 
 def blended(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
-    """For every entry, a value between those of two others."""
-    one, other = deranged(value, generator), deranged(value, generator)
+    """For every entry, a value between those of two different ones."""
+    one = deranged(value, generator)
+    other = deranged(one, generator)
     return np.asarray(one + generator.random(value.shape) * (other - one), dtype=value.dtype)
 
 

@@ -20,7 +20,8 @@ _SECONDS = 1.0
 """A table that would take longer is not made; the time is estimated from the quickest of `_CALLS` calls."""
 _CALLS = 4
 _RUNS_A_COLUMN = 12
-_ROUNDING = 1e-11
+ROUNDED = 1e-11
+"""An error relative to the largest entry that rounding may have caused in a table."""
 
 SIGNIFICANCE = 1e-7
 
@@ -52,7 +53,7 @@ class Table:
     def floor(self) -> FloatArray:
         """The error bound of each entry: of the differences, and of rounding."""
         scale = max(np.abs(self.claimed).max(initial=0.0), np.abs(self.numeric[self.known]).max(initial=0.0))
-        return np.where(self.known, 3 * self.bound + _ROUNDING * scale, np.inf)
+        return np.where(self.known, 3 * self.bound + ROUNDED * scale, np.inf)
 
     @property
     def wrong(self) -> Mask:

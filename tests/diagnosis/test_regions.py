@@ -110,3 +110,37 @@ def test_entries_wrong_for_one_output_each_are_told_together():
     (finding,) = found(made, (5,))
     assert finding.kind is K.WRONG_ENTRIES
     assert "[1], [2] (2 of 5 entries)" in finding.message
+
+
+def upwinded(down):
+    """Fluxes that take the value of one side or the other, by the sign of a velocity, whose gradient `down` returns."""
+
+    def forward(u, c):
+        return ns.where(c > 0, c * u, c * ns.roll(u, -1, 0))
+
+    return function(forward, lambda g, u, c, y: (down(g, c), g * ns.where(c > 0, u, ns.roll(u, -1, 0))))
+
+
+def split(shift):
+    def back(g, c):
+        zero = ns.zeros_like(g)
+        return ns.where(c > 0, g * c, zero) + ns.roll(ns.where(c > 0, zero, g * c), shift, 0)
+
+    return back
+
+
+@pytest.mark.parametrize(("shift", "right"), [(1, True), (-1, False)])
+def test_few_entries_that_are_permuted_alone_prove_no_rule(shift, right):
+    """Which of three is the smaller of two inputs stays so, however their pairs are permuted."""
+    u, c = np.array([0.174, -1.376, -1.249]), np.array([1.136, -1.452, 0.437])
+    for finding in (findings := found(upwinded(split(shift)), u, c)):
+        assert finding.predicate is None
+    assert (not findings) is right
+
+
+@pytest.mark.parametrize(("factor", "right"), [(6, True), (3, False), (2, False)])
+def test_a_term_that_is_too_small_to_count_at_small_values_has_no_rule(factor, right):
+    made = function(lambda x: x + 0.2 * x**6, lambda g, x, y: g * (1 + factor * 0.2 * x**5))
+    findings = found(made, np.array([0.03, -0.9, 0.05, 1.4, 0.09, -0.16, 0.3, -1.2]))
+    assert (not findings) is right
+    assert all(finding.predicate is None and "wrong only" not in finding.message for finding in findings)

@@ -8,11 +8,11 @@ from gradcli.diagnosis.factor import factor_on, fit_factor
 from gradcli.diagnosis.regions.predicate import Rule, fitting_rule
 from gradcli.diagnosis.regions.samples import looked_at, probe_of, samples_of
 from gradcli.diagnosis.suspect import Named, Suspect
-from gradcli.diagnosis.table import SIGNIFICANCE, Table
+from gradcli.diagnosis.table import ROUNDED, SIGNIFICANCE, Table
 from gradcli.findings import FindingKind
 from gradcli.numerics.wording import of_largest
 from gradcli.results import Mismatch
-from gradcli.verdict import tells_apart
+from gradcli.verdict import CLEARLY, tells_apart
 
 
 def by_rule(suspect: Suspect) -> Named | None:
@@ -49,7 +49,22 @@ def _wrong_entries(suspect: Suspect) -> NDArray[np.bool_] | None:
     wrong: NDArray[np.bool_] = np.logical_or.reduce(known)
     if wrong.all() or not wrong.any() or not any(m is not None and tells_of_the_right(m, wrong, parts) for m in seen):
         return None
-    return wrong if all(m is None or _stand_out(m, wrong, parts) for m in seen) else None
+    apart = all(m is None or (_stand_out(m, wrong, parts) and _are_right(m, wrong, parts)) for m in seen)
+    return wrong if apart else None
+
+
+def _are_right(mismatch: Mismatch, wrong: NDArray[np.bool_], parts: int) -> bool:
+    """Whether no error of the others is one as those of the wrong entries, only too small to count.
+
+    Errors that are seen there may come from rounding or a tolerance, but are then far smaller than those that count.
+    """
+    at = wrong.reshape(-1)[np.asarray(mismatch.columns) // parts]
+    with np.errstate(all="ignore"):
+        error = np.abs(mismatch.claimed - mismatch.numeric)
+        seen = error > 3 * mismatch.bound + ROUNDED * float(np.max(np.abs(mismatch.numeric), initial=0.0))
+    left = error[seen & ~at].max(initial=0.0)
+    least = error.max(axis=0, initial=0.0)[at].min(initial=np.inf)
+    return not left > 0 or not np.isfinite(left) or tells_apart(float(least), CLEARLY * float(left))
 
 
 def _stand_out(mismatch: Mismatch, wrong: NDArray[np.bool_], parts: int) -> bool:
