@@ -131,8 +131,9 @@ def _order_label(drawn: Sequence[Argument], tried: Sequence[Argument]) -> str | 
 def _label(drawn: Sequence[Argument], wrong: Wrong) -> str:
     """Where the gradient is wrong, and the flag that keeps random inputs away from there."""
     where = "at values that gradcli tried in addition to the random inputs"
-    if wrong.entry is not None:
-        where = f"where {wrong.entry} = {wrong.value:.6g}, a value that gradcli tried in addition to the random inputs"
+    if wrong.entry is not None and wrong.value is not None:
+        value = _told(wrong.value)
+        where = f"where {wrong.entry} = {value}, a value that gradcli tried in addition to the random inputs"
     flags = [flag for one in drawn if one.name == wrong.input and (flag := _excluding(one, wrong)) is not None]
     advice = (
         f"run again with {flags[0]}"
@@ -140,6 +141,17 @@ def _label(drawn: Sequence[Argument], wrong: Wrong) -> str:
         else "give fixed numbers as inputs (the key 'value' in a spec, or tensors in Python)"
     )
     return f"{where}; if such values cannot occur in your program, {advice}"
+
+
+def _told(value: complex) -> str:
+    """Six digits of a value, or all if those are a round number that it is not, as 1 for 0.9999999995."""
+    short = f"{value:.6g}"
+    return str(value) if _is_round(value) and complex(short) != value else short
+
+
+def _is_round(value: complex) -> bool:
+    """Whether a value has few digits, as far as six show it."""
+    return f"{value:.6g}" == f"{value:.5g}"
 
 
 def _label_of_equal(tried: Sequence[Argument], wrong: Wrong) -> str | None:
@@ -170,6 +182,7 @@ def _unusual(drawn: Sequence[Argument], tried: Sequence[Argument], wrong: Wrong)
 
     A gradient may depend on the difference of two inputs, as that of a loss does, of which one has an ordinary value.
     If the wrong entry still has the value that was drawn for it, an unusual entry of the same input is named instead.
+    None is named if it has another one of the sign and the size of those drawn, and not a round one.
     """
     own = next((a for a in drawn if a.name == wrong.input and a.is_tensor), None)
     if own is None or wrong.entry is None or wrong.value is None or not _is_ordinary(own, wrong.value):
@@ -187,7 +200,10 @@ def _unusual(drawn: Sequence[Argument], tried: Sequence[Argument], wrong: Wrong)
                 wrong, input=before.name, entry=wrong.entry.replace(wrong.input, before.name, 1), value=value
             )
     after = next(a for a in tried if a.name == wrong.input)
-    return _unusual_in(own, after, wrong, index) if np.isclose(own.value[index], after.value[index]) else wrong
+    if np.isclose(own.value[index], after.value[index]):
+        return _unusual_in(own, after, wrong, index)
+    arbitrary = not _is_round(wrong.value) and bool((own.value * wrong.value > 0).any())
+    return replace(wrong, entry=None, value=None) if arbitrary else wrong
 
 
 def _unusual_in(drawn: Argument, tried: Argument, wrong: Wrong, index: tuple[int, ...]) -> Wrong:

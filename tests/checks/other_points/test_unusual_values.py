@@ -9,7 +9,7 @@ import pytest
 
 import gradcli
 from gradcli.cases import Argument
-from gradcli.checks.other_points.failing import _unusual
+from gradcli.checks.other_points.failing import _label, _unusual
 from gradcli.checks.other_points.proof import Wrong
 from gradcli.engine import autograd
 from gradcli.verdict import Verdict
@@ -24,13 +24,23 @@ TARGET = replace(PRED, name="target", value=np.array([0.25, 1.0]))
         ("pred[1]", 0.7, 800.0, "target[1]"),
         ("pred[1]", 700.0, 800.0, "pred[1]"),
         ("pred[1]", 0.7, 0.5, "pred[1]"),
+        ("pred[1]", 0.700813, 0.5, None),
+        ("pred[1]", 1.600813, 0.5, "pred[1]"),
         ("the real part of pred[1]", 0.7, 800.0, "the real part of pred[1]"),
     ],
 )
-def test_the_entry_that_is_named(entry: str, pred: float, target: float, named: str) -> None:
+def test_the_entry_that_is_named(entry: str, pred: float, target: float, named: str | None) -> None:
     tried = [replace(PRED, value=np.array([0.5, pred])), replace(TARGET, value=np.array([0.25, target]))]
     found = _unusual([PRED, TARGET], tried, Wrong(input="pred", entry=entry, value=pred))
     assert found.entry == named
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(1.0, "1"), (1 - 5e-13, "0.9999999999995"), (0.7008134, "0.700813"), (-800.0, "-800"), (1e-300, "1e-300")],
+)
+def test_a_value_near_a_round_one_is_told_from_it(value: float, told: str) -> None:
+    assert f"where x = {told}, a value" in _label([], Wrong(input="x", entry="x", value=value))
 
 
 def test_an_entry_that_was_drawn_is_no_cause() -> None:
