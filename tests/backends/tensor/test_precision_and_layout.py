@@ -67,7 +67,10 @@ def test_lower_precisions_are_judged_in_64_bits_and_compared_in_their_own(dtype)
 
 @pytest.mark.parametrize("dtype", LOW)
 def test_a_mistake_in_the_lower_precision_alone_is_named(dtype):
-    assert gradcli.check(ForgetsInLow, shrink=False).ok
+    x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
+    given = gradcli.check(ForgetsInLow, (x,), shrink=False)
+    assert given.ok
+    assert "because the source compares a dtype" in str(given)
     case = gradcli.check(ForgetsInLow, dtype=dtype, shrink=False).cases[0]
     assert case.verdict is Verdict.FAILED
     assert {f.kind.value for f in case.findings} == {"low-precision"}
