@@ -130,7 +130,7 @@ class Session:
             yield nullcontext(first)
 
     def run_alike(self, work: Callable[[], _Result]) -> _Result:
-        """What `work` returns; it runs again, with every call seeded, if random numbers were drawn."""
+        """Return what `work` returns, from a second run with every call seeded if the first drew random numbers."""
         began_lazily = self.lazy
         found = work()
         self.check()

@@ -19,8 +19,8 @@ from gradcli.verdict import Verdict
 _NAMED = 3
 """So many parameters are named in a note."""
 PLAIN, _FEW, _RANDOM = 3, 6, 24
-"""Of the first number of inputs `subsets` has all subsets. All pairs of up to the second number are tried, and of more
-inputs so many subsets."""
+"""Up to PLAIN inputs, one input and all but one are every subset. Up to _FEW inputs all pairs are tried; of more inputs,
+_RANDOM subsets."""
 _TOLERANCE = 1e-9
 """Relative; the same code on the same numbers differs by a reordering of sums at most."""
 

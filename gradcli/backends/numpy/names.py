@@ -144,7 +144,7 @@ def data_documented(function: Callable[..., Any], arguments: Collection[str]) ->
 
 @lru_cache(maxsize=16)
 def _called_data(text: str) -> frozenset[str]:
-    """The words that a text calls data; the search for inputs asks for each of its tries."""
+    """The words that a text calls data. They are kept, since the search for inputs asks at every try."""
     found = (match["names"] for pattern in (_SAYS_DATA, _DATA_BEFORE) for match in pattern.finditer(text))
     return frozenset(word for names in found for word in re.findall(r"\w+", names))
 
