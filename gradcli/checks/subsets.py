@@ -19,7 +19,7 @@ from gradcli.verdict import Verdict
 _NAMED = 3
 """So many parameters are named in a note."""
 PLAIN, _FEW, _RANDOM = 3, 6, 24
-"""Up to PLAIN inputs, one input and all but one are every subset. Up to _FEW inputs all pairs are tried; of more inputs,
+"""Up to PLAIN inputs, one input and all but one are every subset. Up to _FEW inputs, all pairs are tried; of more,
 _RANDOM subsets."""
 _TOLERANCE = 1e-9
 """Relative; the same code on the same numbers differs by a reordering of sums at most."""
