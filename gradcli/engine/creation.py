@@ -322,7 +322,7 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     """Return ones with the probabilities given, zeros otherwise; the gradient of the probabilities is 0.
 
     Raises:
-        RuntimeError: a number is no probability.
+        RuntimeError: a number lies outside [0, 1].
     """
     if not bool(((input._data >= 0) & (input._data <= 1)).all()):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")

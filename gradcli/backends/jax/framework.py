@@ -13,7 +13,7 @@ from gradcli.backends.tensor.framework import Framework
 
 @final
 class JaxFramework(Framework):
-    """JAX's conversions; its random numbers come from keys, so there is no generator to reset."""
+    """Conversions between JAX and NumPy arrays. There is no generator to reset: random numbers come from keys."""
 
     name = "jax"
 

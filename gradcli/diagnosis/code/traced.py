@@ -145,7 +145,7 @@ class _Filling:
 
 
 def _stacked(tensors: list[Any]) -> NDArray[Any] | None:
-    """The values of a list of tensors of one shape, NaN for what is no tensor yet; None if it has none."""
+    """The stacked values of a list, NaN for elements that are not tensors; None unless all tensors have one shape."""
     found = [array_of(each) for each in tensors]
     shapes = {each.shape for each in found if each is not None}
     if len(shapes) != 1:

@@ -86,7 +86,7 @@ def with_zeros(facts: Facts) -> Iterator[Facts]:
 def at_other_numbers(facts: Facts) -> Iterator[Facts]:
     """The facts with other values of float arguments; none without any, or where forward rejects these.
 
-    They change by different factors: else a product of two numbers could not be told from the square of one.
+    They change by different factors. With one factor, `a * b` and `a ** 2` would change alike.
     Numbers much smaller than the inputs then lie among these, except tolerances: `y > 0` and `y > floor` are the same
     where no `y` lies between.
     """

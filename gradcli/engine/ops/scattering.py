@@ -43,7 +43,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     """Return a copy with values written to, or added at, positions of the flattened tensor.
 
     Raises:
-        IndexError: there is no such position, or index and source have different numbers of elements.
+        IndexError: a position is out of range, or index and source have different numbers of elements.
     """
     size = input._data.size
     if index._data.size != source._data.size:

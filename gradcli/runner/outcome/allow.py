@@ -39,8 +39,8 @@ def excused(
 ) -> Sequence[Evidence]:
     """The evidence of a check, with a note instead of each failure all of whose findings are allowed.
 
-    A finding that is `told` already, of an earlier check, is not told again; those of this check are added. Findings
-    are named whatever the budget: what is allowed must not depend on the time.
+    `told` holds the findings that an earlier check has noted, which get no second note; those of this check are added
+    to it. Findings are named even if the budget is spent: what is allowed must not depend on time.
     """
     if not allow:
         return found

@@ -80,7 +80,7 @@ def ctc_loss(
         zero_infinity: let a loss be 0, with the gradient 0, where no alignment is possible.
 
     Raises:
-        RuntimeError: the lengths do not fit, or the blank is no class.
+        RuntimeError: the lengths do not fit, or the index of the blank is not that of a class.
     """
     if log_probs._data.ndim == 2:
         single = targets.unsqueeze(0) if targets._data.ndim == 1 else targets
@@ -188,7 +188,7 @@ def embedding_bag(
         padding_idx: an index that counts for nothing.
 
     Raises:
-        ValueError: the offsets do not fit, or there is no such mode.
+        ValueError: the offsets do not fit, or the mode is unknown.
         NotImplementedError: an option that the engine does not have.
     """
     del norm_type, sparse
