@@ -17,6 +17,7 @@ from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.stencil import TRUNCATION_FACTOR
 from gradcli.numerics.differences.three_pairs import BOUNDED_STEP
+from gradcli.numerics.localise.rows import wrong_pairs
 from gradcli.numerics.maps.floats import EPS, Indices, Mask
 from gradcli.numerics.maps.sizes import COARSE, MEASURABLE, SIGNIFICANT
 from gradcli.numerics.maps.space import Vector
@@ -93,7 +94,8 @@ def locate(site: Site, input_: int, output: int) -> Located | None:
     If there is one wrong entry, weighting every entry by 1 + digit / (2 base), for a digit of its index along an axis,
     multiplies the error by that factor; so the digits can be read off. If only the digits along one axis are whole
     numbers, the wrong entries lie in one slice of that axis. Otherwise the entries are divided at random until every
-    part has one wrong entry or none. Of two parts only one is measured; the other is the difference.
+    part has one wrong entry or none. Of two parts only one is measured; the other is the difference. First come the
+    entries that would be wrong if every output depended on one entry alone (`wrong_pairs`).
 
     Args:
         site: the point.
@@ -139,7 +141,7 @@ def _extrapolated(quick_reading: QuickReading, *, straight: bool = False) -> Rea
 
 class _Search:
     def __init__(self, site: Site, input_: int, output: int) -> None:
-        self.site = site
+        self.site, self.input, self.output = site, input_, output
         self.places = site.map.domain.slices[input_]
         self.block = site.map.domain.blocks[input_]
         self.size = self.places.stop - self.places.start
@@ -210,12 +212,13 @@ class _Search:
         whole = entries.size == self.size
         return [self._gap(entries, 1 + (d.of_entry if whole else d.of_entry[entries]) / (2 * d.base)) for d in digits]
 
-    def _all_gaps(self, entries: Indices, digits: list[_Digit]) -> _Gaps:
-        plain, measured = self._gap(entries), self._weighted(entries, digits)
+    def _all_gaps(self, entries: Indices, digits: list[_Digit], plain: tuple[Vector, Vector] | None = None) -> _Gaps:
+        """The errors of some entries; the plain one is measured unless it is known."""
+        measured = [plain or self._gap(entries), *self._weighted(entries, digits)]
         return _Gaps(
             entries=entries,
-            values=np.array([plain[0], *(gap for gap, _ in measured)]),
-            tolerance=np.array([plain[1], *(tolerance for _, tolerance in measured)]),
+            values=np.array([gap for gap, _ in measured]),
+            tolerance=np.array([tolerance for _, tolerance in measured]),
         )
 
     def _digits(self, gap: Vector, tolerance: Vector) -> list[_Digit]:
@@ -276,8 +279,12 @@ class _Search:
         return bool((np.abs(plain - gaps.values[0]) <= tolerance + gaps.tolerance[0]).all())
 
     def run(self) -> Located | None:
-        """Try to decode a single entry, then a slice; then divide."""
+        """Try entries with outputs of their own, then to decode a single entry, then a slice; then divide."""
         index = np.arange(self.size)
+        own = wrong_pairs(self.site, self.input, self.output, self._direction(index, None))
+        if 0 < own.size <= LARGEST_COUNT and (found := self.proven(own, sample=False)) is not None:
+            return found
+        self.quick = True
         gap, tolerance = self._gap(index, name="all")
         digits = self._digits(gap, tolerance)
         if not digits:
@@ -286,12 +293,7 @@ class _Search:
             digits = self._digits(gap, tolerance)
         if not (np.abs(gap) > tolerance).any():
             return None
-        weighted = self._weighted(index, digits)
-        whole = _Gaps(
-            entries=index,
-            values=np.array([gap, *(g for g, _ in weighted)]),
-            tolerance=np.array([tolerance, *(t for _, t in weighted)]),
-        )
+        whole = self._all_gaps(index, digits, (gap, tolerance))
         entry = self._entry(whole, digits)
         candidates = [np.array([entry])] if entry is not None else self._slices(whole, digits)
         for entries in candidates:
@@ -386,12 +388,7 @@ class _Search:
             return [replace(part, entries=other)]
         if not (left > part.tolerance[0] + tolerance).any():
             return [replace(part, entries=one)]
-        measured = self._weighted(one, digits)
-        gaps = _Gaps(
-            entries=one,
-            values=np.array([plain, *(gap for gap, _ in measured)]),
-            tolerance=np.array([tolerance, *(slack for _, slack in measured)]),
-        )
+        gaps = self._all_gaps(one, digits, (plain, tolerance))
         return [part.without(gaps, other), gaps]
 
     def _dense(self) -> bool:

@@ -1,4 +1,4 @@
-"""Locates the outputs whose claimed rows are wrong, by backward: with random cotangents of groups of outputs."""
+"""Locates the outputs whose claimed rows are wrong: by backward for groups of outputs, or each beside its own entry."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
+from gradcli.numerics.differences.three_pairs import BOUNDED_STEP, predict
 from gradcli.numerics.maps.floats import Indices, Matrix
-from gradcli.numerics.maps.sizes import NOTHING, WANTED
+from gradcli.numerics.maps.sizes import CERTIFIED, MEASURABLE, NOTHING, WANTED
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import random_direction
@@ -64,6 +65,35 @@ def wrong_rows(
 
     found = halved(outside.stop - outside.start, wrong, most=LARGEST_COUNT, tries=tries)
     return np.array(found, dtype=np.intp)
+
+
+def wrong_pairs(site: Site, input_: int, output: int, direction: Vector) -> Indices:
+    """The entries of an input block whose claim differs from a slope, if every output depends on one entry alone.
+
+    A claim for a random cotangent then holds every entry of the gradient once, and one direction measures all of them,
+    each without the rounding of the others. Whether outputs depend on one entry alone is not tested: the entries found
+    have to be proven.
+
+    Args:
+        site: the point.
+        input_: the input block.
+        output: the output block.
+        direction: a direction that moves every entry of the input block, and nothing else.
+
+    Returns:
+        Their numbers in the block; empty if the blocks cannot be paired, or if no claim or slope is known.
+    """
+    inside, outside = site.map.domain.slices[input_], site.map.codomain.slices[output]
+    block, claims = site.map.domain.blocks[input_], np.flatnonzero(site.claim.block == output)
+    paired = inside.stop - inside.start == outside.stop - outside.start and not block.complex
+    if site.claim.cotangents is None or not paired or not claims.size:
+        return np.zeros(0, np.intp)
+    claimed = site.claim.forms[claims[0], inside] / site.claim.cotangents[claims[0], outside] * direction[inside]
+    slopes = predict(site.map.value, site.x, direction, f0=site.outputs, rng=site.rng, start=BOUNDED_STEP)
+    with np.errstate(all="ignore"):
+        allowed = MEASURABLE * np.abs(site.outputs[outside]) + CERTIFIED * np.abs(slopes.value[outside])
+        apart = np.abs(claimed - slopes.value[outside]) > FAIL_FACTOR * (slopes.rounding[outside] + allowed)
+    return np.flatnonzero(apart)
 
 
 def differing_outputs(site: Site, inside: slice, outside: slice, most: int, tries: int) -> Indices:
