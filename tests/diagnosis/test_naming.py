@@ -91,6 +91,12 @@ def one_entry(ns, gradient, x):
     return gradient * ns.tensor(factors)
 
 
+def one_entry_by_a_millionth(ns, gradient, x):
+    factors = np.ones((50, 60))
+    factors[2, 31] += 1e-6
+    return gradient * ns.tensor(factors)
+
+
 def one_row(ns, gradient, x):
     return ns.where(ns.tensor(np.arange(50)[:, None] == 18), ns.zeros_like(gradient), gradient)
 
@@ -101,6 +107,7 @@ def one_row(ns, gradient, x):
     ("wrong", "says"),
     [
         (one_entry, "x: wrong only in entry [18, 7] (1 of 3000 entries)"),
+        (one_entry_by_a_millionth, "x: wrong only in entry [2, 31] (1 of 3000 entries), by up to"),
         (one_row, "x: wrong only in row 18 (60 of 3000 entries); there the returned gradient is 0;"),
         (
             lambda ns, gradient, x: ns.where(x < 0, 0.5 * gradient, gradient),

@@ -76,7 +76,7 @@ def _stand_out(mismatch: Mismatch, wrong: NDArray[np.bool_], parts: int) -> bool
         return True
     scale = float(np.max(np.abs(mismatch.numeric), initial=0.0))
     known = ~at & np.isfinite(mismatch.bound)
-    missed = np.maximum(error, 3 * mismatch.bound)[known].max(initial=SIGNIFICANCE * scale)
+    missed = np.maximum(error, 3 * mismatch.bound)[known].max(initial=ROUNDED * scale)
     largest = error[:, at].max(initial=0.0)
     return not np.isfinite(largest) or tells_apart(float(largest), float(missed))
 
