@@ -17,6 +17,8 @@ _Axes = Sequence[tuple[int, int]]
 SIMPLE_VALUES = (0.0, 1.0, -1.0, 2.0, 0.5)
 MAX_TRIES = 2000
 MAX_ELEMENTS = 64
+MAX_PRINTED = 2000
+"""A tensor of more entries is described: a million of them take a second and 20 MB as code."""
 _SUMS = {"d": 1e-12, "D": 1e-12, "f": 1e-6, "F": 1e-6, "e": 1e-2}
 """By how much a sum of probabilities may be off, by the type of the numbers."""
 _MATRIX_DOMAINS = ("spd", "triangular", "diagonally-dominant", "orthogonal")
@@ -262,7 +264,10 @@ def _are_of_sum_one(array: NDArray[Any]) -> bool:
 
 
 def as_code(arguments: Sequence[Argument]) -> tuple[str, ...]:
-    """One line for each argument, such as `weight = [[1.0, 2.0]]`, that can be pasted into Python."""
+    """One line for each argument, such as `weight = [[1.0, 2.0]]`, that can be pasted into Python.
+
+    A tensor of more than `MAX_PRINTED` entries is described instead.
+    """
     return tuple(f"{argument.name} = {_code(argument)}" for argument in arguments)
 
 
@@ -272,6 +277,8 @@ def _code(argument: Argument) -> str:
     array: NDArray[Any] = argument.value if argument.sparsity is None else argument.sparsity.dense(argument.value)
     if array.size == 0:
         return f"numpy.zeros({array.shape})"
+    if array.size > MAX_PRINTED:
+        return f"<{array.dtype.name} of shape {array.shape}, too long to print>"
     if array.dtype.kind not in "fc" or np.isfinite(array).all():
         return repr(array.tolist())
     return _nested(array.tolist())

@@ -179,6 +179,11 @@ def test_code_can_be_pasted():
     assert (names["i"], names["mode"]) == (3, "sum")
 
 
+def test_a_long_tensor_is_described_instead_of_pasted():
+    (line,) = as_code([Argument(name="x", value=np.zeros((100, 50), np.float32), is_tensor=True)])
+    assert line == "x = <float32 of shape (100, 50), too long to print>"
+
+
 def test_the_budget_ends_the_search():
     calls = []
 
