@@ -31,9 +31,13 @@ from gradcli.checks.other_points.sizes_of_numbers import LongerAxis, axes_for
 from gradcli.checks.other_points.tuples import are_numbers, in_few_digits
 from gradcli.checks.variants import variant
 from gradcli.errors import UserCodeError
+from gradcli.numerics.verify import BUDGET
 from gradcli.results import Evidence
 from gradcli.verdict import Verdict
 
+_FOR_A_NOTE = 500
+"""The evaluations of forward that another value of a number may take if what is wrong there is always excused: a right
+rough function of few entries takes that many."""
 _PLAIN = (bool, int, float, complex, str, type(None))
 _SETS, _VERIFIED = 8, 2
 """How many sets of numbers that change together forward is called with, and how many of them are verified at most."""
@@ -174,7 +178,8 @@ class ConstantsCheck(Check):
         `new` is that value. Without it, a gradient that is right if an axis is longer as well is not excused.
         """
         refusals = chooses_an_axis(argument) or _has_further_values(argument)
-        found = list(variant(self, situation, other, label, None, refusals=refusals))
+        budget = _FOR_A_NOTE if sets_accuracy(argument.name) else BUDGET
+        found = list(variant(self, situation, other, label, None, refusals=refusals, budget=budget))
         wrong = [e for e in found if e.verdict is Verdict.FAILED]
         error = max((e.max_rel_error or 0.0 for e in wrong), default=0.0)
         excuse = _excuse(situation.subject, other, argument, error) if wrong else None

@@ -9,7 +9,7 @@ from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable, evidence_of
 from gradcli.checks.subsets import tracking
 from gradcli.errors import UserCodeError
-from gradcli.numerics.verify import verify
+from gradcli.numerics.verify import BUDGET, verify
 from gradcli.results import Evidence
 from gradcli.verdict import Verdict
 from gradcli.watchdog.case import entries_allowed
@@ -50,8 +50,12 @@ def variant(
     *,
     inputs: list[int] | None = None,
     refusals: bool = False,
+    budget: int = BUDGET,
 ) -> Iterator[Evidence]:
-    """Verify another subject; a failure is reported with the label, and an exception as a note if `refusals`."""
+    """Verify another subject; a failure is reported with the label, and an exception as a note if `refusals`.
+
+    What is not decided within `budget` evaluations of forward is no failure.
+    """
     map_ = situation.map_of(other, 1)
     try:
         found = verify(
@@ -60,6 +64,7 @@ def variant(
             seed=situation.seed + 1,
             significance=situation.significance,
             inputs=inputs,
+            budget=budget,
             entries=entries_allowed(),
         )
     except UserCodeError as error:

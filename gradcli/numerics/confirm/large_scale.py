@@ -39,7 +39,9 @@ BELOW_THE_STOP = (
 )
 
 
-def with_large_steps(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome:
+def with_large_steps(
+    site: Site, outcome: BlockOutcome, significance: float, *, only_agreement: bool = False
+) -> BlockOutcome:
     """The outcome of a pair after large steps, about as long as x itself, if these can change it.
 
     Large steps can decide two kinds of outcome. A pair that is UNDECIDED because of noise (or a kink, if forward
@@ -51,6 +53,8 @@ def with_large_steps(site: Site, outcome: BlockOutcome, significance: float) -> 
         site: the point, with its reference if there is one.
         outcome: the outcome that small steps gave.
         significance: errors below this part of the pair's largest entry do not matter.
+        only_agreement: whether an UNDECIDED pair may agree, but not differ. Showing that it differs takes far more
+            evaluations.
     """
     if outcome.outcome is Outcome.DIFFERS or may_be_drowned(outcome):
         below = _unless_below_the_stop(site, outcome)
@@ -62,7 +66,7 @@ def with_large_steps(site: Site, outcome: BlockOutcome, significance: float) -> 
     open_ = outcome.doubt is Doubt.KINK and (iterates(site) or has_plateaus(site.alone(), pair))
     if not open_ and outcome.doubt is not Doubt.NOISE:
         return outcome
-    return _over_wide_steps(site, outcome, significance) or outcome
+    return _over_wide_steps(site, outcome, significance, only_agreement=only_agreement) or outcome
 
 
 def _unless_rough(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome:
@@ -127,13 +131,15 @@ def agreed_in_half_precision(site: Site, pair: Pair) -> BlockOutcome | None:
     return None if wide is None or wide.exact else _agreed(alone, pair, open_, wide)
 
 
-def _over_wide_steps(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome | None:
+def _over_wide_steps(
+    site: Site, outcome: BlockOutcome, significance: float, *, only_agreement: bool = False
+) -> BlockOutcome | None:
     """Agreement at a coarse resolution, or a difference; None if large steps are inconclusive."""
     pair, alone = (outcome.input, outcome.output), site.alone()
     wide = agreement(alone, pair, outcome.max_rel_error)
     if wide is not None:
         return _agreed(site, pair, outcome, wide)
-    wrong = _disagreement(alone, pair, significance)
+    wrong = None if only_agreement else _disagreement(alone, pair, significance)
     return None if wrong is None else _wrong(alone, pair, outcome, wrong)
 
 

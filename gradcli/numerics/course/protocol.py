@@ -332,7 +332,7 @@ class Protocol:
         for pair, result in weak.items():
             outcome = undecided_outcome(pair, result, result.note)
             if outcome.doubt is Doubt.NOISE and NOISY.intersection(result.judgement.statuses):
-                outcome = with_large_steps(site, outcome, self.significance)
+                outcome = with_large_steps(site, outcome, self.significance, only_agreement=True)
                 if outcome.outcome is Outcome.AGREES:
                     self.outcomes[pair] = outcome
         return {pair: result for pair, result in weak.items() if pair not in self.outcomes}

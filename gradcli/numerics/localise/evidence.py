@@ -19,14 +19,15 @@ from gradcli.numerics.maps.floats import Indices, Matrix
 from gradcli.numerics.maps.sizes import COMPUTED, FINE, SIGNIFICANT
 from gradcli.numerics.outcome import AUTODIFF, BlockOutcome, Table
 from gradcli.numerics.reference.discrepancy import FLOOR, compare
-from gradcli.numerics.sampling.directions import LONG, MOVE, random_direction, within
+from gradcli.numerics.sampling.directions import LONG, MOVE, TRIES, random_direction, within
 
 SAMPLED_COLUMNS = 48
 """If the wrong entries are not known, this many random columns are measured."""
 WIDE_COLUMNS = 200
 """A block of more columns is not measured over large steps: each column takes 99 values."""
 WIDE_REACHES = (0.8, 0.2, 0.05)
-"""The lengths of large steps that are tried for every column. The one with the smallest uncertainty counts."""
+"""The lengths of large steps that are tried for a column. The one with the smallest uncertainty counts. A shorter one
+that is not the best of any row in the first three columns is left out."""
 FEWEST_ROWS, CLAIMED_ENTRIES = 8, 4_000_000
 """In a large map, other rows are shown next to the wrong ones: as many as the second number of claimed entries allows,
 but at least as many in all as the first number."""
@@ -153,14 +154,18 @@ def wide_columns(site: Site, input_: int, output: int) -> Table | None:
         return None
     rows = np.sort(site.rng.permutation(m)[:FULL_ROWS])
     numeric, bound = np.zeros((rows.size, n)), np.full((rows.size, n), np.inf)
+    useful: set[float] = set()
     for column in range(n):
         size = float(site.scales[inside.start + column])
         direction = within(site.scales, inside.start + column)
         for length in WIDE_REACHES:
+            if column >= TRIES and length not in useful and np.isfinite(bound[:, column]).all():
+                continue
             level = unclaimed_stretch(site, direction, length, outside.start + rows)
             if level is None:
                 continue
             better = level.width / size < bound[:, column]
+            useful |= {length} if better.any() and length != WIDE_REACHES[0] else set()
             numeric[:, column] = np.where(better, level.slope / size, numeric[:, column])
             bound[:, column] = np.where(better, level.width / size, bound[:, column])
     return Table(
