@@ -5,7 +5,6 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any, TextIO, TypeVar, final
 
@@ -53,26 +52,6 @@ _CALLS_BETWEEN_LOOKS = 32
 
 
 @final
-class Attempt:
-    """A first run inside a lazy session; `is_void` says afterwards that it has to be repeated."""
-
-    def __init__(self, session: "Session") -> None:
-        self._session = session
-        self.is_void = False
-
-    def __enter__(self) -> "Attempt":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        """Suppress the error of a run that has to be repeated."""
-        if error is None or isinstance(error, UserCodeError | RepeatError):
-            self.is_void = self._session.needs_rerun()
-        return self.is_void
-
-
-@final
 class Session:
     """A context that restores the random generators of one framework, of Python and of NumPy at its end.
 
@@ -84,7 +63,8 @@ class Session:
         self._framework = framework
         self._state = framework.random_state()
         self.lazy = lazy
-        self._has_erred = False
+        self._drawn = 0
+        """How often random numbers were found to be drawn without a seed."""
         self._is_repeatable = False
         self.calls = self._looked_at = 0
         self._is_as_it_was = True
@@ -93,7 +73,7 @@ class Session:
         """Seed every call from now on; returns whether random numbers were drawn before, without a seed."""
         drawn = self.lazy and self._is_disturbed()
         self.lazy = False
-        self._has_erred = self._has_erred or drawn
+        self._drawn += drawn
         return drawn
 
     def check(self) -> bool:
@@ -110,37 +90,34 @@ class Session:
         """Before a call of the user's code: seed the generators, or look now and then whether numbers were drawn.
 
         Raises:
-            RepeatError: they were, in a first attempt, which has to start again.
+            RepeatError: they were, in the first run of `run_alike`, which has to start again.
         """
         if self.lazy and self.check() and self._is_repeatable:
             raise RepeatError
         if not self.lazy:
             self._framework.seed(seed)
 
-    def attempts(self) -> Iterator[AbstractContextManager["Attempt"]]:
-        """One context to run in, and a second one if random numbers were drawn in the first.
+    def run_alike(self, work: Callable[[], _Result]) -> _Result:
+        """Return what `work` returns, from a second run with every call seeded if the first drew random numbers.
 
-        In the second, every call is seeded, and what was computed in the first must not be used.
+        What was computed in the first run must not be used then. An error of the user's code in it does not count.
         """
         self.check()
-        self._has_erred, self._is_repeatable = False, True
-        first = Attempt(self)
-        yield first
-        if first.is_void:
-            yield nullcontext(first)
-
-    def run_alike(self, work: Callable[[], _Result]) -> _Result:
-        """Return what `work` returns, from a second run with every call seeded if the first drew random numbers."""
-        began_lazily = self.lazy
-        found = work()
-        self.check()
-        return work() if began_lazily and not self.lazy else found
-
-    def needs_rerun(self) -> bool:
-        """Whether what ran in the first attempt has to run again."""
-        self.check()
-        rerun, self._has_erred, self._is_repeatable = self._has_erred, False, False
-        return rerun
+        outer, before = self._is_repeatable, self._drawn
+        self._is_repeatable = True
+        try:
+            found = work()
+        except (UserCodeError, RepeatError):
+            self.check()
+            if self._drawn == before:
+                raise
+        else:
+            self.check()
+            if self._drawn == before:
+                return found
+        finally:
+            self._is_repeatable = outer
+        return work()
 
     def close(self) -> None:
         """Restore the generators."""
