@@ -57,7 +57,7 @@ def patterns(side: int, rng: np.random.Generator) -> dict[str, Indices]:
 
 def searched(claim: CountedMap, x: Vector, wrong: Indices, seed: int) -> tuple[int, bool]:
     """Forwards of the search alone, and whether it finds the entries exactly."""
-    site = Site.at(claim, x, np.random.default_rng(seed), 10**6)
+    site = Site.at(claim, x, np.random.default_rng(seed))
     site.evaluate()
     before = claim.values
     found = locate(site, 0, 0)

@@ -31,7 +31,7 @@ from gradcli.checks.other_points.sizes_of_numbers import LongerAxis, axes_for
 from gradcli.checks.other_points.tuples import are_numbers, in_few_digits
 from gradcli.checks.variants import variant
 from gradcli.errors import UserCodeError
-from gradcli.numerics.verify import BUDGET
+from gradcli.numerics.maps.vector_map import MOST_EVALUATIONS
 from gradcli.results import Evidence
 from gradcli.verdict import Verdict
 
@@ -178,7 +178,7 @@ class ConstantsCheck(Check):
         `new` is that value. Without it, a gradient that is right if an axis is longer as well is not excused.
         """
         refusals = chooses_an_axis(argument) or _has_further_values(argument)
-        budget = _FOR_A_NOTE if sets_accuracy(argument.name) else BUDGET
+        budget = _FOR_A_NOTE if sets_accuracy(argument.name) else MOST_EVALUATIONS
         found = list(variant(self, situation, other, label, None, refusals=refusals, budget=budget))
         wrong = [e for e in found if e.verdict is Verdict.FAILED]
         error = max((e.max_rel_error or 0.0 for e in wrong), default=0.0)

@@ -9,7 +9,8 @@ from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable, evidence_of
 from gradcli.checks.subsets import tracking
 from gradcli.errors import UserCodeError
-from gradcli.numerics.verify import BUDGET, verify
+from gradcli.numerics.maps.vector_map import MOST_EVALUATIONS
+from gradcli.numerics.verify import verify
 from gradcli.results import Evidence
 from gradcli.verdict import Verdict
 from gradcli.watchdog.case import entries_allowed
@@ -50,7 +51,7 @@ def variant(
     *,
     inputs: list[int] | None = None,
     refusals: bool = False,
-    budget: int = BUDGET,
+    budget: int = MOST_EVALUATIONS,
 ) -> Iterator[Evidence]:
     """Verify another subject; a failure is reported with the label, and an exception as a note if `refusals`.
 

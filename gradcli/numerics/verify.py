@@ -11,16 +11,12 @@ from gradcli.numerics.course.protocol import Protocol
 from gradcli.numerics.course.small_rows import SomeRows, differing
 from gradcli.numerics.maps.sizes import SIGNIFICANT
 from gradcli.numerics.maps.space import Vector
-from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
+from gradcli.numerics.maps.vector_map import MOST_EVALUATIONS, CountedMap, VectorMap
 from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Table, Verification
 from gradcli.numerics.sampling.directions import generator_of
 from gradcli.numerics.screen.fast_path import EVALUATIONS, at_first_sight, begin
 
 __all__ = ["BlockOutcome", "Doubt", "KinkNote", "Outcome", "Table", "Verification", "verify"]
-
-BUDGET = 100_000
-"""The number of evaluations of forward that a verification may take by default: a limit for slow functions only, since
-ordinary ones take some hundred at most."""
 
 
 def verify(
@@ -31,7 +27,7 @@ def verify(
     significance: float = SIGNIFICANT,
     tables: bool = False,
     inputs: Sequence[int] | None = None,
-    budget: int = BUDGET,
+    budget: int = MOST_EVALUATIONS,
     entries: int | None = None,
     witness: VectorMap | None = None,
     witness_values: bool = False,
@@ -67,7 +63,7 @@ def verify(
     """
     if np.shape(x) != (map.domain.size,):
         raise ValueError(f"expected a point of length {map.domain.size}, got shape={np.shape(x)}")
-    counted = CountedMap(map)
+    counted = CountedMap(map, budget)
     chosen = range(len(map.domain.blocks)) if inputs is None else inputs
     rng = generator_of(seed)
     point = np.asarray(x, dtype=np.float64)
@@ -77,9 +73,7 @@ def verify(
         settled = None if begun is None else at_first_sight(begun)
         if settled is not None:
             return settled
-    protocol = Protocol(
-        counted, witness, witness_values, point, rng, significance, tables, tuple(chosen), budget, entries
-    )
+    protocol = Protocol(counted, witness, witness_values, point, rng, significance, tables, tuple(chosen), entries)
     found = protocol.run(begun)
     return _row_by_row(protocol, found, seed) if protocol.doubtful else found
 
@@ -93,7 +87,6 @@ def _row_by_row(protocol: Protocol, found: Verification, seed: int) -> Verificat
     for pair, (point, rows) in protocol.doubtful.items():
         first, alone = protocol.map.codomain.slices[pair[1]].start, {}
         for row in rows.tolist():
-            left = max(1, protocol.budget - protocol.map.values)
             map_ = SomeRows(protocol.map, [row])
             own = verify(
                 map_,
@@ -101,7 +94,7 @@ def _row_by_row(protocol: Protocol, found: Verification, seed: int) -> Verificat
                 seed=seed,
                 significance=protocol.significance,
                 inputs=pair[:1],
-                budget=left,
+                budget=protocol.map.left,
                 entries=protocol.entries.left,
             )
             if not own.moved:

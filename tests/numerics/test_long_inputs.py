@@ -70,7 +70,7 @@ def test_a_wrong_entry_of_any_scale_is_found(group, seed):
 def test_groups_of_small_scale_are_certified_together_and_never_with_a_wrong_entry():
     for factor, place in ((1.0, 0), (1.5, PLACES["small"]), (1.5, PLACES["tiny"])):
         map_ = CountedMap(Elementwise(*FUNCTIONS["tanh"], place=place, factor=factor))
-        site = Site.at(map_, inputs(), generator_of(1), 1_000)
+        site = Site.at(map_, inputs(), generator_of(1))
         places = map_.domain.slices[0]
         groups = focuses(site.scales, places)[1:]
         assert len(groups) == 2
@@ -81,5 +81,5 @@ def test_the_first_step_does_not_shrink_where_the_sum_is_small_by_accident():
     starts = []
     for seed in range(20):
         map_ = CountedMap(Elementwise(lambda x: 100 * np.tanh(x), lambda x: 100 / np.cosh(x) ** 2))
-        starts.append(short_start(Site.at(map_, inputs(), generator_of(seed), 1_000), [(0, 0)]))
+        starts.append(short_start(Site.at(map_, inputs(), generator_of(seed)), [(0, 0)]))
     assert max(starts) <= 4 * min(starts)

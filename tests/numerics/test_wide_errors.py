@@ -104,7 +104,7 @@ def test_entries_claimed_to_be_zero_on_a_grid_are_not_held_against_the_claim() -
 
 def site_of(case: Case) -> Site:
     with np.errstate(all="ignore"):
-        return Site.at(CountedMap(case.map(None)), case.x, np.random.default_rng(3), 10_000)
+        return Site.at(CountedMap(case.map(None)), case.x, np.random.default_rng(3))
 
 
 def test_plateaus_and_formats_are_told_from_slopes_and_grids() -> None:

@@ -143,7 +143,7 @@ def test_what_the_claim_leaves_bends_as_its_error_does() -> None:
             space(()),
         )
         with np.errstate(all="ignore"):
-            site = Site.at(CountedMap(map_), x, np.random.default_rng(seed), 10_000)
+            site = Site.at(CountedMap(map_), x, np.random.default_rng(seed))
             direction = random_direction(site.rng, site.scales)
             for reach in (0.3, 0.03):
                 found = stretch(site, direction, reach) if np.isfinite(site.evaluate()).all() else None

@@ -221,7 +221,7 @@ def test_wrong_entries_are_located_in_few_directions(wrong: str, by: float, seed
         return a * np.cos(p) * (1 + by * picked.ravel())
 
     counted = CountedMap(FormulaMap(lambda p: np.array([a @ np.sin(p)]), claim, space((side, side)), space(())))
-    site = Site.at(counted, x, np.random.default_rng(seed), 10**4)
+    site = Site.at(counted, x, np.random.default_rng(seed))
     site.evaluate()
     before = counted.values
     found = locate(site, 0, 0)

@@ -14,7 +14,7 @@ from typing import final
 import numpy as np
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.claims.site import BudgetExceededError, Site
+from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.stencil import NOISE_FACTOR
 from gradcli.numerics.maps.floats import EPS, Mask, Matrix
 from gradcli.numerics.maps.space import Vector
@@ -218,8 +218,7 @@ def stretch(
     Raises:
         BudgetExceededError: the evaluations allowed are used up.
     """
-    if site.map.values >= site.budget:
-        raise BudgetExceededError
+    site.map.require_budget()
     measured = again or longer
     line = Line(site.read, site.x, direction, site.row_values()) if measured is None else measured.line
     rows = slice(line.outputs - len(site.claim.forms), line.outputs)
@@ -261,8 +260,7 @@ def unclaimed_stretch(site: Site, direction: Vector, reach: float, outputs: Vect
         picked: Vector = np.asarray(site.map.value(point), dtype=np.float64)[outputs]
         return picked
 
-    if site.map.values >= site.budget:
-        raise BudgetExceededError
+    site.map.require_budget()
     line = Line(chosen, site.x, direction, site.outputs[outputs])
     nothing = Followed(reach=reach, coefficients=np.zeros((1, line.outputs)), rest=np.zeros(line.outputs))
     return _fitted(line, slice(0, line.outputs), nothing, _nodes(site, reach))

@@ -26,10 +26,6 @@ NUDGES = 6
 """The noise is measured at this many points that differ from x by a few roundings."""
 
 
-class BudgetExceededError(Exception):
-    """The evaluations allowed for one verification are used up."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuickReading:
     """The slopes of three pairs of values, and the same next to the claim: a reading that is valid if they meet it."""
@@ -75,7 +71,7 @@ def _rows_of(map_: VectorMap, x: Vector, rows: Matrix, shape: tuple[int, ...]) -
 
 @dataclass(slots=True)
 class Site:
-    """A point with its claim and reference. `rng` and the budget (of evaluations) are those of the whole verification.
+    """A point with its claim and reference. `rng` is that of the whole verification.
 
     `measured_noise` is that of the rows, found along an earlier direction. `witness` is the reference, and
     `witness_rows` are its gradients of the claimed rows, None if there is none or they are not finite. `few_rows` says
@@ -87,7 +83,6 @@ class Site:
     scales: Vector
     claim: Claim
     rng: np.random.Generator
-    budget: int
     measured_noise: Vector | None = None
     witness: VectorMap | None = None
     witness_rows: Matrix | None = None
@@ -108,7 +103,6 @@ class Site:
         map_: CountedMap,
         x: Vector,
         rng: np.random.Generator,
-        budget: int,
         *,
         witness: VectorMap | None = None,
         projections: int | None = None,
@@ -119,7 +113,6 @@ class Site:
             map_: the map.
             x: the point.
             rng: draws cotangents and directions.
-            budget: the evaluations allowed in the whole verification.
             witness: the reference.
             projections: rows for every output block; by default 1 with a reference, otherwise as in `make_claim`.
 
@@ -133,7 +126,7 @@ class Site:
         with np.errstate(all="ignore"):
             x = snap(x, scales)
             claim = make_claim(map_, x, rng, wanted)
-        site = cls(map_, x, scales, claim, rng, budget, known_outputs=claim.outputs)
+        site = cls(map_, x, scales, claim, rng, known_outputs=claim.outputs)
         site.few_rows = few_rows
         if witness is not None:
             site.witness, site.witness_rows = witness, _witness_rows(witness, claim, x)
@@ -188,7 +181,7 @@ class Site:
     def moved_to(self, x: Vector, *, projections: int | None = None, evaluate: bool = True) -> Site | None:
         """The site at another point; None outside the domain: if backward raises there, or with `evaluate` forward."""
         try:
-            there = Site.at(self.map, x, self.rng, self.budget, witness=self.witness, projections=projections)
+            there = Site.at(self.map, x, self.rng, witness=self.witness, projections=projections)
             if evaluate:
                 there.evaluate()
         except Exception:
@@ -201,9 +194,7 @@ class Site:
         reference = witness_rows_at(self, x)
         if claim is None or reference is None or not claim.finite:
             return None
-        there = Site(
-            self.map, x, self.scales, claim, self.rng, self.budget, witness=self.witness, witness_rows=reference
-        )
+        there = Site(self.map, x, self.scales, claim, self.rng, witness=self.witness, witness_rows=reference)
         if x is self.x:
             there.known_outputs = self.known_outputs
         try:
@@ -218,9 +209,7 @@ class Site:
             return self
         if self.without_witness is None:
             claim = self.claim if self.claim.full else make_claim(self.map, self.x, self.rng)
-            self.without_witness = Site(
-                self.map, self.x, self.scales, claim, self.rng, self.budget, known_outputs=self.outputs
-            )
+            self.without_witness = Site(self.map, self.x, self.scales, claim, self.rng, known_outputs=self.outputs)
             self.without_witness.known_iterating = self.known_iterating
         return self.without_witness
 
@@ -267,8 +256,7 @@ class Site:
 
         With `cheap`, three pairs of values are tried first; they are enough if they meet the claim in all rows.
         """
-        if self.map.values >= self.budget:
-            raise BudgetExceededError
+        self.map.require_budget()
         claimed, rounding = self.claim.along(v)
         f0 = self.row_values()
         claimless = np.isnan(claimed) & self.unclaimed(claimed.size)
@@ -321,8 +309,7 @@ class Site:
             start: the largest step is between this and 2.2 times this.
             enough: decides from the two smaller pairs whether the third may be left out.
         """
-        if self.map.values >= self.budget:
-            raise BudgetExceededError
+        self.map.require_budget()
         along = self.claim.along(v)
         quick_readings: list[QuickReading] = []
 

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from gradcli.numerics.claims.compare import Decision, Impression, of_sum
-from gradcli.numerics.claims.site import BudgetExceededError, Site
+from gradcli.numerics.claims.site import Site
 from gradcli.numerics.confirm.large_scale import agreed_in_half_precision, is_drowned, may_be_drowned, with_large_steps
 from gradcli.numerics.confirm.persistence import confirm, confirm_sparse
 from gradcli.numerics.confirm.single_column import confirm_column
@@ -21,7 +21,7 @@ from gradcli.numerics.localise.evidence import Entries, largest_entry, make_tabl
 from gradcli.numerics.maps.floats import Indices
 from gradcli.numerics.maps.pieces import all_finite, moves_beside
 from gradcli.numerics.maps.space import Vector
-from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
+from gradcli.numerics.maps.vector_map import BudgetExceededError, CountedMap, VectorMap
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, KinkNote, Outcome, Pair, Verification
 from gradcli.numerics.reference.discrepancy import same_values
 from gradcli.numerics.regularity.isolated_points import certain, wrong_at_this_point
@@ -53,11 +53,10 @@ class Protocol:
         significance: float,
         tables: bool,
         inputs: tuple[int, ...],
-        budget: int,
         entries: int | None,
     ) -> None:
         self.map, self.witness, self.witness_values, self.x, self.rng = map_, witness, witness_values, x, rng
-        self.significance, self.tables, self.inputs, self.budget = significance, tables, inputs, budget
+        self.significance, self.tables, self.inputs = significance, tables, inputs
         self.entries = Entries(left=entries)
         self.outcomes: dict[Pair, BlockOutcome] = {}
         self.silent: dict[Pair, PairResult] = {}
@@ -72,7 +71,7 @@ class Protocol:
         self._settle_empty_blocks()
         point = self.x
         if self._pending():
-            site = self._site() if begun is None else begun.site(self.budget)
+            site = self._site() if begun is None else begun.site()
             site.evaluate()
             if self.witness_values and self.witness is not None and not same_values(self.witness, site):
                 site = site.alone()
@@ -82,7 +81,7 @@ class Protocol:
                 self._take_large_steps(site)
                 self._name_reasons(site)
             except BudgetExceededError:
-                self.notes.append(f"all {self.budget} evaluations of forward that are allowed were used up")
+                self.notes.append(f"all {self.map.budget} evaluations of forward that are allowed were used up")
                 self.silent.clear()
                 for pair in self._pending():
                     self._settle(pair, Outcome.UNDECIDED, Doubt.BUDGET)
@@ -97,7 +96,7 @@ class Protocol:
         )
 
     def _site(self) -> Site:
-        return Site.at(self.map, self.x, self.rng, self.budget, witness=self.witness)
+        return Site.at(self.map, self.x, self.rng, witness=self.witness)
 
     def _pairs(self) -> list[Pair]:
         return [(i, o) for i in self.inputs for o in range(len(self.map.codomain.blocks))]

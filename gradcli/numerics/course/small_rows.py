@@ -149,13 +149,12 @@ def _among_many(site: Site, pair: Pair, reading: Reading) -> Doubtful:
     measured = site.probe(site.map.domain.slices[pair[0]], cheap=False)
     found = np.zeros(0, np.intp)
     for band in weights:
-        there = Site(site.map, site.x, site.scales, weighted(site, output, band), site.rng, site.budget)
+        there = Site(site.map, site.x, site.scales, weighted(site, output, band), site.rng)
         found = np.union1d(found, wrong_rows(there, *pair, measured, COARSE, 2 * LARGEST_COUNT))
     if not found.size:
         return NONE
     rows = place.start + site.rng.permutation(found)[:LARGEST_COUNT]
-    left = max(1, site.budget - site.map.values)
-    own = Site.at(CountedMap(SomeRows(site.map, rows)), site.x, site.rng, left, projections=rows.size)
+    own = Site.at(CountedMap(SomeRows(site.map, rows), site.map.left), site.x, site.rng, projections=rows.size)
     inside = own.map.domain.slices[pair[0]]
     if not own.claim.finite:
         return NONE

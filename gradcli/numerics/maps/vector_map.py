@@ -112,15 +112,24 @@ class VectorMap(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no jvp (has_jvp={self.has_jvp}); use vjp instead")
 
 
+MOST_EVALUATIONS = 100_000
+"""The number of evaluations of forward that a verification may take by default: a limit for slow functions only, since
+ordinary ones take some hundred at most."""
+
+
+class BudgetExceededError(Exception):
+    """The evaluations allowed for one verification are used up."""
+
+
 class CountedMap(VectorMap):
-    """A wrapper that counts how often a map is evaluated and differentiated.
+    """A wrapper that counts how often a map is evaluated and differentiated, of `budget` evaluations that are allowed.
 
     `jumping` stores, for every pair of an input and an output block, which entries of the output were found to have
     large jumps (`regularity.step_functions`). That is a property of the map, and need not be found again elsewhere.
     """
 
-    def __init__(self, inner: VectorMap) -> None:
-        self.inner = inner
+    def __init__(self, inner: VectorMap, budget: int = MOST_EVALUATIONS) -> None:
+        self.inner, self.budget = inner, budget
         self.domain = inner.domain
         self.codomain = inner.codomain
         self.has_jvp = inner.has_jvp
@@ -130,6 +139,20 @@ class CountedMap(VectorMap):
         self.vjps = 0
         self.jvps = 0
         self.jumping: dict[tuple[int, int], set[int]] = {}
+
+    @property
+    def left(self) -> int:
+        """The evaluations that are left of the budget, at least one."""
+        return max(1, self.budget - self.values)
+
+    def require_budget(self) -> None:
+        """Before a direction is measured: some evaluations must be left.
+
+        Raises:
+            BudgetExceededError: the evaluations allowed are used up.
+        """
+        if self.values >= self.budget:
+            raise BudgetExceededError
 
     @property
     def is_costly(self) -> bool:

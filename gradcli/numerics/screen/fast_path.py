@@ -60,7 +60,7 @@ class Beginning:
     form: Vector
     reference: Vector | None
 
-    def site(self, budget: int) -> Site:
+    def site(self) -> Site:
         """The site from which the general protocol continues, with one row (`few_rows`)."""
         cotangents = None if self.cotangent.size == 1 else self.cotangent[None]
         claim = Claim(
@@ -74,9 +74,7 @@ class Beginning:
             outputs=self.outputs,
         )
         reference = None if self.reference is None or not all_finite(self.reference) else self.reference[None]
-        site = Site(
-            self.map, self.x, self.scales, claim, self.rng, budget, witness=self.witness, witness_rows=reference
-        )
+        site = Site(self.map, self.x, self.scales, claim, self.rng, witness=self.witness, witness_rows=reference)
         site.known_outputs, site.few_rows = self.outputs, True
         return site
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.numerics.claims.claim import Places
 from gradcli.numerics.claims.compare import Reading
-from gradcli.numerics.claims.site import BudgetExceededError, Site
+from gradcli.numerics.claims.site import Site
 from gradcli.numerics.maps.floats import EPS, TINY
 from gradcli.numerics.maps.pieces import all_finite
 from gradcli.numerics.maps.sizes import COARSE, FINE, SIGNIFICANT
@@ -53,8 +53,7 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, D
     chosen = _step(site, values, scales) if all_finite(site.outputs) and all_finite(values) else None
     if chosen is None:
         return None
-    if site.map.values >= site.budget:
-        raise BudgetExceededError
+    site.map.require_budget()
     step, part = chosen
     drawn = through(site.map.domain, site.scales, inputs)
     v = random_direction(site.rng, drawn)

@@ -180,7 +180,7 @@ def _nearer_to_zero(site: Site, output: int) -> Vector:
 def _balanced(site: Site, output: int, weights: Vector) -> Site | None:
     """The site with one cotangent, of these weights for the outputs of a block; None if something is not finite."""
     claim = weighted(site, output, weights)
-    rows = Site(site.map, site.x, site.scales, claim, site.rng, site.budget, witness=site.witness)
+    rows = Site(site.map, site.x, site.scales, claim, site.rng, witness=site.witness)
     rows.known_outputs = site.outputs
     return rows.with_same_rows(site.x)
 

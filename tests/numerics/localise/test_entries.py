@@ -68,7 +68,7 @@ def test_one_entry_of_a_million_is_located_in_a_sum_whose_terms_cancel() -> None
         return gradient
 
     counted = CountedMap(FormulaMap(lambda p: np.array([weights @ np.sin(p)]), claim, space((1000, 1000)), space(())))
-    site = Site.at(counted, x, np.random.default_rng(2), 10**4)
+    site = Site.at(counted, x, np.random.default_rng(2))
     site.evaluate()
     before = counted.values
     found = locate(site, 0, 0)
@@ -112,7 +112,7 @@ def test_errors_too_small_for_the_sum_are_located_beside_their_own_outputs(
     rng = np.random.default_rng([4, count])
     x, wrong = rng.uniform(0.5, 2.0, PLACES.size), np.sort(rng.choice(PLACES.size, count, replace=False))
     counted = CountedMap(Cubes(places, wrong))
-    site = Site.at(counted, x, np.random.default_rng(2), 10**4)
+    site = Site.at(counted, x, np.random.default_rng(2))
     site.evaluate()
     before = counted.values
     found = locate(site, 0, 0)

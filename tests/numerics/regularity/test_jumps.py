@@ -23,7 +23,7 @@ def found(function: Callable[[Array], Array], seed: int) -> float:
     source = np.random.default_rng(seed)
     pools = FormulaMap(function, lambda x: np.zeros((COUNT, x.size)), space((COUNT * WIDTH,)), space((COUNT,)))
     x = source.uniform(-9, 9, COUNT * WIDTH)
-    site = Site.at(CountedMap(pools), x, np.random.default_rng([seed, 1]), 10**6)
+    site = Site.at(CountedMap(pools), x, np.random.default_rng([seed, 1]))
     site.evaluate()
     v = random_direction(site.rng, site.scales)
     size = np.abs(site.claim.read(site.outputs))
