@@ -24,6 +24,7 @@ class Settings:
     the largest; `device` where the tensors lie, `triton` where Triton kernels run: on a GPU, in its interpreter, or
     either as it is there (auto); `timeout` is in seconds, per case, and so is `budget`, after which no more optional
     work is begun (None: after a minute of it).
+    With `limited` the budget also ends checks that are not optional, as in a proof, which nobody waits for.
     `figures` asks for what a page draws, tables of Jacobians and the error against the step; `tables` for what `-v`
     shows, entries of every gradient beside differences of forward and the hooks that fire.
     """
@@ -43,6 +44,7 @@ class Settings:
     triton: str = "auto"
     timeout: float | None = None
     budget: float | None = None
+    limited: bool = False
     jobs: int = 1
     fail_fast: bool = False
     allow_inconclusive: bool = False

@@ -122,7 +122,9 @@ class _Battery:
         own: list[Evidence] = []
         with (
             _booked(check, self.situation.subject.counters),
-            self.watchdog.during(check.name, optional=optional, calls_limited=optional) as phase,
+            self.watchdog.during(
+                check.name, optional=optional or self.situation.settings.limited, calls_limited=optional
+            ) as phase,
         ):
             try:
                 for evidence in check.run(self.situation):

@@ -59,6 +59,6 @@ class TimeLimit:
         return process_time() > self._worked or self._clock.is_past(self._end)
 
     @property
-    def clock_left(self) -> float:
-        """Seconds by its clock until it is over at the latest."""
-        return self._end - self._clock.now()
+    def left(self) -> float:
+        """Seconds by its clock until it is over, if this process works all the time."""
+        return min(self._worked - process_time(), self._end - self._clock.now())

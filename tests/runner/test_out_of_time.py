@@ -42,3 +42,10 @@ def test_a_failure_stands_if_no_time_is_left_to_explain_it(limit, monkeypatch):
     assert finding.input == "x"
     is_named = limit != "gradcli.diagnosis.naming.NAMING_SECONDS"
     assert finding.kind is (FindingKind.WRONG_FACTOR if is_named else FindingKind.WRONG_GRADIENT)
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_a_spent_budget_ends_the_required_checks_only_where_it_limits_them(limited):
+    settings = Settings(order=1, samples=1, budget=0.0, limited=limited)
+    result = check_object(Doubled, case_of(CheckSpec(target="tests:Doubled"), settings))
+    assert result.verdict is (Verdict.INCONCLUSIVE if limited else Verdict.FAILED)

@@ -71,10 +71,10 @@ def proof_of(
 
 
 def _within(ready: Prepared, limit: TimeLimit | None) -> Prepared:
-    """The case with as much time for optional work as is left of the limit."""
+    """The case with as much time for each check as is left of the limit."""
     if limit is None:
         return ready
-    settings = replace(ready.case.settings, budget=max(_LEAST_SECONDS, limit.clock_left))
+    settings = replace(ready.case.settings, budget=max(_LEAST_SECONDS, limit.left), limited=True)
     return replace(ready, case=replace(ready.case, settings=settings))
 
 
