@@ -14,7 +14,7 @@ from gradcli.backends.tensor.call_records import CallResult
 from gradcli.cases import Argument, with_defaults
 from gradcli.checks.base import Situation
 from gradcli.checks.batch.blocks import block_sizes
-from gradcli.checks.batch.fixed import fixed_sizes_of, hints_of
+from gradcli.checks.batch.fixed import fixed_sizes_of, hints_of, numbers_among
 from gradcli.checks.batch.resizing import Arguments, Resized, call_at, is_held, seems_wrong, tells_size
 from gradcli.checks.other_points.numbers import is_formula_constant
 from gradcli.checks.other_points.points import bounds_of, is_drawn
@@ -57,13 +57,13 @@ def calls_at_other_sizes(situation: Situation, *, few: bool = False) -> Iterator
     if any(is_held(subject, a) or not _may_be_resized(a) for a in tensors):
         return
     fixed, hints = fixed_sizes_of(situation), hints_of(situation)
-    shapes = {a.name: a.shape for a in tensors}
+    shapes, numbers = {a.name: a.shape for a in tensors}, numbers_among(subject.arguments)
     others = [*_other_sizes(tensors, fixed)]
     offsets = () if few else _beyond_offsets(subject, tensors, fixed)
     chosen = [*(others[-1:] if few else others), *_beyond_blocks(situation, tensors, fixed), *offsets]
     fresh = [] if few else [*_all_equal(tensors, fixed), *_long(subject, tensors, fixed)]
     for number, each in enumerate([*chosen, *fresh]):
-        sizes = with_composed(hints, shapes, each)
+        sizes = with_composed(hints, shapes, each, numbers)
         if not sizes or any(tells_size(a, size) for a in subject.arguments for size in sizes):
             continue
         arguments = _resized(subject, sizes, scattered=number >= len(chosen))

@@ -13,7 +13,8 @@ from gradcli.checks.base import Situation
 from gradcli.checks.batch.fixed import hints_of
 from gradcli.checks.batch.resizing import Batch, batches, is_held, tells_size
 from gradcli.frozen import dataclass
-from gradcli.inputs.hints.documented_shapes import Axis, names_in
+from gradcli.inputs.hints.documented_shapes import Axis
+from gradcli.inputs.hints.prose.formulas import names_in
 
 _MOST_OWNERS = 3
 """Of up to so many leading axes of one size every selection is tried; of more, each alone and those of one rank."""

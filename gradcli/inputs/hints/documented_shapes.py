@@ -7,14 +7,14 @@ product or quotient of names and numbers (`L // 2 + 1`). `*` and `...` are one a
 import ast
 import inspect
 import io
-import operator
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 
+from gradcli.inputs.hints.prose.formulas import names_in
 from gradcli.inputs.hints.prose.size_names import USUAL, is_usual, sizes_in_source
 from gradcli.sources import tree_of
 
@@ -77,13 +77,6 @@ _BETWEEN_SHAPES = re.compile(r"\s*(?:[,;.&+@×x]|and)?\s*")
 _LARGEST = 64
 _FARTHEST = 100
 """A shape belongs to a name at most so many characters before it."""
-_OPERATIONS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.floordiv,
-    ast.FloorDiv: operator.floordiv,
-}
 
 
 def documented_shapes(
@@ -125,32 +118,6 @@ def shapes_in_a_row(text: str, names: Sequence[str]) -> tuple[str, list[tuple[Ax
         found.insert(0, shape)
         end, is_sure = group.start(), is_sure or _shape(group, "", names) is not None
     return (text[:end], found) if is_sure else (text, [])
-
-
-def size_of(axis: str, sizes: Mapping[str, int]) -> int | None:
-    """The value of an axis such as `2 * H + 1` for sizes of its names; None if one is unknown or it is not positive."""
-    try:
-        value = _value(ast.parse(axis, mode="eval").body, sizes)
-    except (SyntaxError, KeyError, ZeroDivisionError):
-        return None
-    return value if value is not None and value > 0 else None
-
-
-def names_in(axis: str) -> list[str]:
-    """The names in an axis such as `T * k`, one for the axis itself where it is a name."""
-    return re.findall(_NAME, axis)
-
-
-def _value(node: ast.expr, sizes: Mapping[str, int]) -> int | None:
-    match node:
-        case ast.Constant(value=int() as value):
-            return value
-        case ast.Name(id=name):
-            return sizes[name]
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATIONS:
-            one, other = _value(left, sizes), _value(right, sizes)
-            return None if one is None or other is None else _OPERATIONS[type(op)](one, other)
-    return None
 
 
 @lru_cache(maxsize=64)

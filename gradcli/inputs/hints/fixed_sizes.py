@@ -5,15 +5,18 @@ Points have three coordinates: `points: (N, 3)` in documentation says so, and so
 """
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gradcli.inputs.hints.documented_shapes import Axis, names_in, size_of
+from gradcli.inputs.hints.documented_shapes import Axis
+from gradcli.inputs.hints.prose.formulas import is_formula, names_in, size_of, solved
 from gradcli.inputs.hints.prose.size_names import is_length, lengths_in
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.sources import nodes_of, tree_of
 
 Shape = tuple[int, ...]
 _REST = ("...", "*")
+_FURTHER = 8
+"""A size of a formula is looked for so far above the wanted one, or up to twice that."""
 
 
 def fixed_sizes(hints: SourceHints, shapes: Mapping[str, Shape]) -> frozenset[int]:
@@ -37,43 +40,89 @@ def fixed_sizes(hints: SourceHints, shapes: Mapping[str, Shape]) -> frozenset[in
 
 
 def with_composed(
-    hints: SourceHints, shapes: Mapping[str, Shape], sizes: Mapping[int, int]
+    hints: SourceHints, shapes: Mapping[str, Shape], sizes: Mapping[int, int], numbers: Mapping[str, int] | None = None
 ) -> Mapping[int, int] | None:
     """New sizes for old ones, in which the documented sums and products of others, such as `2 * H`, are what they say.
 
-    None if that is impossible: a size would need two new values, or one below 1.
+    Where the names in one are of no axis, the next larger size is taken that it can have. None if that is impossible: a
+    size would need two new values, or one below 1.
+
+    Args:
+        hints: of the Function.
+        shapes: of its arguments, by name.
+        sizes: the new sizes.
+        numbers: the whole numbers among its arguments, which formulas may have.
     """
     pairs = [pair for name, shape in shapes.items() for pair in _aligned(hints.documented.get(name, ()), shape)]
-    known = {axis: size for axis, size in pairs if isinstance(axis, str) and axis.isidentifier()}
-    changed = {name: sizes.get(size, size) for name, size in known.items()}
+    plain = {axis: size for axis, size in pairs if isinstance(axis, str) and axis.isidentifier()}
+    changed = {**(numbers or {}), **{name: sizes.get(size, size) for name, size in plain.items()}}
+    unmet = _unmet(pairs, numbers or {})
     found: dict[int, int] = {}
-    for axis, size in pairs:
-        if isinstance(axis, str) and names_in(axis) not in ([axis], []) and size_of(axis, known) == size:
-            new = size_of(axis, changed)
-            if new is None or found.setdefault(size, new) != new:
-                return None
-    plain = {size for axis, size in pairs if isinstance(axis, str) and axis.isidentifier()}
-    if any(found[size] != sizes.get(size, size) for size in plain & found.keys()):
+    for axis, size in dict.fromkeys(pair for pair in pairs if is_formula(pair[0]) and pair[0] not in unmet):
+        wanted = sizes.get(size, size)
+        is_settled = changed.keys() >= {*names_in(str(axis))}
+        new, changed = _nearest(str(axis), range(wanted, wanted + 1 + max(wanted, _FURTHER)), changed, is_settled)
+        if new is None or found.setdefault(size, new) != new:
+            return None
+    if any(found[size] != sizes.get(size, size) for size in {*plain.values()} & found.keys()):
         return None
     return {**sizes, **found}
 
 
-def departures(hints: SourceHints, shapes: Mapping[str, Shape]) -> frozenset[Axis | tuple[str, str]]:
+def _nearest(
+    axis: str, sizes: Iterable[int], known: dict[str, int], is_settled: bool
+) -> tuple[int | None, dict[str, int]]:
+    """The first of some sizes that a formula can have, with the sizes of its names; its own size if that is settled."""
+    if is_settled:
+        return size_of(axis, known), known
+    solutions = ((size, solved([(axis, size)], known)) for size in sizes)
+    return next(((size, {**found}) for size, found in solutions if found is not None), (None, known))
+
+
+def departures(
+    hints: SourceHints, shapes: Mapping[str, Shape], numbers: Mapping[str, int] | None = None
+) -> frozenset[Axis | tuple[str, str]]:
     """What documentation says of sizes and some shapes do not keep: equal names, numbers, formulas, and the order.
 
-    As in `A: (n, n)`, `points: (N, 3)`, `w: (L // 2 + 1,)` and `m >= n`, where equal sizes are in order too.
+    As in `A: (n, n)`, `points: (N, 3)`, `w: (L // 2 + 1,)`, `m >= n` and `n >= 2`, where equal sizes are in order too.
+
+    Args:
+        hints: of the Function.
+        shapes: of its arguments, by name.
+        numbers: the whole numbers among its arguments, which formulas may have.
     """
     pairs = [pair for name, shape in shapes.items() for pair in _aligned(hints.documented.get(name, ()), shape)]
+    sizes = _sizes_of(pairs)
+    named = {axis for axis in sizes if _is_name(axis) and axis != "_" and len(sizes[axis]) > 1}
+    known = {**(numbers or {}), **{str(axis): max(found) for axis, found in sizes.items() if _is_name(axis)}}
+    disordered = {
+        (large, small)
+        for large, small in hints.order
+        if large in sizes and min(sizes[large]) < (max(sizes[small]) if small in sizes else size_of(small, known) or 0)
+    }
+    return frozenset({*named, *_unmet(pairs, numbers or {}), *disordered})
+
+
+def _unmet(pairs: Sequence[tuple[Axis, int]], numbers: Mapping[str, int]) -> frozenset[Axis]:
+    """The numbers and formulas among documented axes that have other sizes; all whose sizes no others explain."""
+    sizes = _sizes_of(pairs)
+    known = {**numbers, **{str(axis): min(found) for axis, found in sizes.items() if _is_name(axis)}}
+    meant = {axis: axis if isinstance(axis, int) else size_of(axis, known) for axis in sizes if str(axis) not in known}
+    unmet = {axis for axis, size in meant.items() if size is not None and sizes[axis] != {size}}
+    open_ones = [axis for axis, size in meant.items() if size is None and isinstance(axis, str) and is_formula(axis)]
+    wanted = [(axis, size) for axis in open_ones for size in sizes[axis]]
+    return frozenset(unmet.union(open_ones if wanted and solved(wanted, known) is None else ()))
+
+
+def _sizes_of(pairs: Sequence[tuple[Axis, int]]) -> dict[Axis, set[int]]:
     sizes: dict[Axis, set[int]] = {}
     for axis, size in pairs:
         sizes.setdefault(axis, set()).add(size)
-    known = {axis: min(found) for axis, found in sizes.items() if isinstance(axis, str) and axis.isidentifier()}
-    named = {axis for axis in known if axis != "_" and len(sizes[axis]) > 1}
-    meant = {axis: axis if isinstance(axis, int) else size_of(axis, known) for axis in sizes if axis not in known}
-    composed = {axis for axis, size in meant.items() if size is not None and sizes[axis] != {size}}
-    ordered = [pair for pair in hints.order if sizes.keys() >= set(pair)]
-    disordered = {(large, small) for large, small in ordered if min(sizes[large]) < max(sizes[small])}
-    return frozenset({*named, *composed, *disordered})
+    return sizes
+
+
+def _is_name(axis: Axis) -> bool:
+    return isinstance(axis, str) and axis.isidentifier()
 
 
 def _aligned(axes: Sequence[Axis], shape: Shape) -> list[tuple[Axis, int]]:

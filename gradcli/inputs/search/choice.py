@@ -12,8 +12,9 @@ from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
 from gradcli.inputs.domains import MATRICES
 from gradcli.inputs.hints.argument_names import LABEL_NAMES, PARAMETER_NAMES, excludes_tensors, is_state, says_number
-from gradcli.inputs.hints.documented_shapes import Axis, size_of
+from gradcli.inputs.hints.documented_shapes import Axis
 from gradcli.inputs.hints.documented_values import Documented
+from gradcli.inputs.hints.prose.formulas import size_of
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.summed_gradients import Sum
 from gradcli.inputs.search.candidates import Choice, Skeleton, Slot

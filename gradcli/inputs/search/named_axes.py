@@ -6,7 +6,8 @@ from typing import final
 
 from gradcli.frozen import dataclass
 from gradcli.inputs.hints.documented_order import Order
-from gradcli.inputs.hints.documented_shapes import Axis, names_in, size_of
+from gradcli.inputs.hints.documented_shapes import Axis
+from gradcli.inputs.hints.prose.formulas import is_formula, names_in, size_of
 from gradcli.inputs.search.candidates import Skeleton, Slot
 
 Place = tuple[int, int]
@@ -103,21 +104,25 @@ class NamedAxes:
             size = axis if isinstance(axis, int) else self._numbers.get(axis)
             if size is not None and state.partition[index] not in dict(state.pinned):
                 state = state.with_size(state.partition[index], size)
+        others: dict[str, int] = {}
         for axis, index in first.items():
-            if isinstance(axis, str) and names_in(axis) != [axis]:
-                state = self._composed(state, axis, index, first, sizes_of(state))
+            if isinstance(axis, str) and is_formula(axis):
+                state = self._composed(state, axis, index, first, sizes_of(state), others)
         for larger, smaller in self._order:
             if larger in first and smaller in first:
                 state = _in_order(state, state.partition[first[larger]], state.partition[first[smaller]], sizes_of)
         return state
 
     def _composed(
-        self, state: State, axis: str, index: int, first: Mapping[Axis, int], sizes: Mapping[int, int]
-    ) -> State:
-        """`state` with the size of an axis that is a sum or product of named sizes."""
+        self, state: State, axis: str, index: int, first: Mapping[Axis, int], sizes: Mapping[int, int],
+        others: dict[str, int],
+    ) -> State:  # fmt: skip
+        """`state` with the size of an axis that is a sum or product of named sizes; `others` are those of no axis."""
         places = {name: state.partition[first[name]] for name in names_in(axis) if name in first}
-        unused = iter([size for size in SIZES if size not in sizes.values()])
-        others = {name: next(unused, 2) for name in names_in(axis) if name not in places}
+        unused = iter([size for size in SIZES if size not in sizes.values()] if "**" not in axis else (2, 3, 4))
+        for name in names_in(axis):
+            if name not in places and name not in self._numbers:
+                others.setdefault(name, next(unused, 2))
         pinned = dict(state.pinned)
         known = {**others, **self._numbers, **{name: sizes[place] for name, place in places.items()}}
         size = size_of(axis, known)

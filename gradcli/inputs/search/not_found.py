@@ -12,7 +12,8 @@ from gradcli.inputs.hints.argument_names import types_named
 from gradcli.inputs.hints.buffers import arrays_written_into
 from gradcli.inputs.hints.conjugates import own_function, surroundings
 from gradcli.inputs.hints.documented_order import documented_order
-from gradcli.inputs.hints.documented_shapes import documented_shapes, names_in, size_of
+from gradcli.inputs.hints.documented_shapes import documented_shapes
+from gradcli.inputs.hints.prose.formulas import names_in, size_of
 from gradcli.inputs.hints.suggested_constants import sure_constants
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.named_axes import SIZES

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from gradcli.inputs.hints.argument_names import is_state
-from gradcli.inputs.hints.documented_shapes import Axis, names_in
+from gradcli.inputs.hints.documented_shapes import Axis
+from gradcli.inputs.hints.prose.formulas import names_in
 from gradcli.inputs.search.domains import POSITIVE
 from gradcli.inputs.search.named_axes import SIZES
 from gradcli.inputs.search.trials import Guess, Trials

@@ -6,7 +6,8 @@ import pytest
 import gradcli
 from gradcli.engine import tensor
 from gradcli.engine.autograd import Function
-from gradcli.inputs.hints.documented_shapes import documented_shapes, size_of
+from gradcli.inputs.hints.documented_shapes import documented_shapes
+from gradcli.inputs.hints.prose.formulas import size_of
 from gradcli.verdict import Verdict
 
 

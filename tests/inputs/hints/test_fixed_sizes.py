@@ -3,7 +3,7 @@
 import pytest
 
 from gradcli.inputs.hints.documented_shapes import documented_shapes
-from gradcli.inputs.hints.fixed_sizes import fixed_sizes, with_composed
+from gradcli.inputs.hints.fixed_sizes import departures, fixed_sizes, with_composed
 from gradcli.inputs.hints.source_hints import SourceHints
 
 DOCUMENTED = [
@@ -56,3 +56,22 @@ def test_sums_and_products_of_sizes_follow_them():
     assert with_composed(hints, shapes, {3: 4, 4: 5, 8: 9}) == {3: 4, 4: 5, 8: 10}
     assert with_composed(hints, {"x": (3, 5), "w": (10, 4)}, {3: 4, 5: 6}) == {3: 4, 5: 6, 10: 12, 4: 5}
     assert with_composed(hints, shapes, {3: 5, 4: 5, 8: 9}) is None
+
+
+def test_a_formula_of_names_without_an_axis_gets_a_size_that_it_can_have():
+    text = "x: (N, 2 * H), w: (2 * H,), v: (H + 1, k * m)"
+    shapes = documented_shapes(["x", "w", "v"], "", text)
+    hints = SourceHints(forward="", backward="", gradients=(), documented=shapes)
+    given = {"x": (3, 6), "w": (6,), "v": (4, 8)}
+    assert with_composed(hints, given, {3: 6, 6: 3}) == {3: 6, 6: 4, 4: 3, 8: 8}
+    assert with_composed(hints, given, {6: 7, 8: 10}, {"m": 4}) == {6: 8, 4: 5, 8: 12}
+    assert departures(hints, given) == set()
+    assert departures(hints, {**given, "x": (3, 5)}) >= {"2 * H"}
+    assert departures(hints, {**given, "v": (5, 8)}) >= {"2 * H", "H + 1"}
+    assert departures(hints, given, {"m": 3}) >= {"k * m"}
+
+
+@pytest.mark.parametrize(("shape", "is_kept"), [((4, 6), True), ((6, 8), True), ((4, 7), False), ((6, 4), True)])
+def test_an_even_size_stays_even(shape, is_kept):
+    hints = SourceHints(forward="", backward="", gradients=(), documented={"x": ("N", "2 * D_per_2")})
+    assert (departures(hints, {"x": shape}) == set()) is is_kept

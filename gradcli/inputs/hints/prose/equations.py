@@ -1,10 +1,12 @@
-"""Sizes that documentation gives by equations, as in `x: (B, n), w: (k, p) with n = k * p`."""
+"""Sizes that documentation gives by equations, as in `x: (B, n), w: (k, p) with n = k * p`, or calls even."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from gradcli.inputs.hints.documented_order import is_of_a_case
-from gradcli.inputs.hints.documented_shapes import Axis, names_in, texts_of
+from gradcli.inputs.hints.documented_shapes import Axis, texts_of
+from gradcli.inputs.hints.prose.divisors import divisors_named
+from gradcli.inputs.hints.prose.formulas import names_in
 
 _TERM = r"(?:[A-Za-z]\w*|\d+)"
 _SIDE = rf"{_TERM}(?:[ \t]*(?://|[-+*/])[ \t]*{_TERM})*"
@@ -21,7 +23,7 @@ def with_equations(
 ) -> dict[str, tuple[Axis, ...]]:
     """The shapes with those sizes computed from others that an equation of sizes gives.
 
-    Of `l * r = k * q` the last name of a product is computed, as `k * q // l`.
+    Of `l * r = k * q` the last name of a product is computed, as `k * q // l`. An even `n` is twice a new name.
 
     Args:
         shapes: the documented shapes of arguments.
@@ -31,9 +33,10 @@ def with_equations(
     """
     named = {name for shape in shapes.values() for axis in shape if isinstance(axis, str) for name in names_in(axis)}
     sizes, numbers = named.difference(names), {*names}.difference(shapes)
+    last = next((str(shape[-1]) for shape in shapes.values() if len(shape) > 1), None)
     replaced: dict[str, str] = {}
     for text in texts_of(source, documentation):
-        for sides in _equations(text, sizes | numbers):
+        for sides in (*_equations(text, sizes | numbers), *divisors_named(text, sizes, sizes | numbers, last)):
             one, other = (_substituted(side, replaced) for side in sides)
             found = _named(one, other, sizes) or _named(other, one, sizes) or _factor(one, other, sizes)
             if found is not None:
