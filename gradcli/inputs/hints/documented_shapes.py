@@ -98,11 +98,12 @@ def documented_shapes(
     sizes = {*sizes_in_source(source), *_recurring(texts, names)}
     for text in texts:
         in_text: dict[str, tuple[Axis, ...]] = {}
-        in_a_list: set[str] = set()
-        for name, shape, kind in _described(names, text, sizes):
-            if name not in in_text or kind is _Kind.AGAIN or (kind is _Kind.OWN and name in in_a_list):
-                in_text[name] = shape
-                in_a_list = in_a_list | {name} if kind is _Kind.LIST else in_a_list - {name}
+        kinds: dict[str, _Kind] = {}
+        for name, shape, kind, is_stated in _described(names, text, sizes):
+            own, former = kind is _Kind.OWN, kinds.get(name)
+            is_better = (own and former is _Kind.LIST) or (is_stated and former is _Kind.LOOSE)
+            if name not in in_text or kind is _Kind.AGAIN or is_better:
+                in_text[name], kinds[name] = shape, kind
         found = {**in_text, **found}
     return found
 
@@ -178,28 +179,31 @@ def _recurring(texts: Sequence[str], names: Sequence[str]) -> Iterator[str]:
 
 def _described(
     names: Sequence[str], text: str, sizes: Collection[str]
-) -> Iterator[tuple[str, tuple[Axis, ...], _Kind]]:
-    """The arguments with their shapes, and how the text gives them; `sizes` are words known to be names of sizes."""
+) -> Iterator[tuple[str, tuple[Axis, ...], _Kind, bool]]:
+    """The arguments with their shapes, and how the text gives them, also whether after a colon.
+
+    `sizes` are words known to be names of sizes.
+    """
     text = _CROSSES.sub(lambda match: match[0].replace("x", " x "), text)
     end, owners, shape = 0, list[str](), None
     for group in _GROUP.finditer(text):
         between = text[end : group.start()]
         if shape is not None and not between.strip() and group["axes"] == str(len(shape)):
-            yield from ((name, (len(shape),), _Kind.AGAIN) for name in owners)
+            yield from ((name, (len(shape),), _Kind.AGAIN, False) for name in owners)
             continue
         shape = _shape(group, between, names, sizes)
         if shape is None:
             continue
         end = group.end()
         if _ALSO.fullmatch(between) is not None:
-            yield from ((name, shape, _Kind.AGAIN) for name in owners)
+            yield from ((name, shape, _Kind.AGAIN, False) for name in owners)
             continue
         between = _ENDS.split(between)[-1][-_FARTHEST:]
         owners = _owners(between, names, text[end:])
         kind = _Kind.LIST if len(owners) > 1 else _Kind.OWN if _OWN.search(between) else _Kind.LOOSE
-        yield from ((name, shape, kind) for name in owners)
+        yield from ((name, shape, kind, _COLON.search(between) is not None) for name in owners)
     for name, shape in _unbracketed(names, text):
-        yield name, shape, _Kind.OWN
+        yield name, shape, _Kind.OWN, False
 
 
 def mentions(text: str, names: Sequence[str]) -> bool:
@@ -262,9 +266,10 @@ def without_shape(description: str, names: Sequence[str]) -> str:
 def _shape(
     group: re.Match[str], before: str, names: Sequence[str], sizes: Collection[str] = ()
 ) -> tuple[Axis, ...] | None:
-    """The shape in brackets; None where they rather hold prose or the arguments of a call."""
+    """The shape in brackets; None where they rather hold prose, the arguments of a call, or an index: `f(x)[i]`."""
+    is_index = group["open"] == "[" and group.string[: group.start()].endswith((")", "]"))
     word = re.search(r"\w+$", before)
-    if (word is not None and _TENSOR.search(word[0]) is None) or _RANGE.search(before) is not None:
+    if is_index or (word is not None and _TENSOR.search(word[0]) is None) or _RANGE.search(before) is not None:
         return None
     shape = _axes(group["axes"])
     if any(isinstance(axis, int) and not 0 < axis <= _LARGEST for axis in shape):

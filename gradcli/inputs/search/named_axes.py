@@ -119,12 +119,14 @@ class NamedAxes:
     ) -> State:  # fmt: skip
         """`state` with the size of an axis that is a sum or product of named sizes; `others` are those of no axis."""
         places = {name: state.partition[first[name]] for name in names_in(axis) if name in first}
-        unused = iter([size for size in SIZES if size not in sizes.values()] if "**" not in axis else (2, 3, 4))
-        for name in names_in(axis):
-            if name not in places and name not in self._numbers:
-                others.setdefault(name, next(unused, 2))
         pinned = dict(state.pinned)
         known = {**others, **self._numbers, **{name: sizes[place] for name, place in places.items()}}
+        for name in names_in(axis):
+            if name not in known:
+                apart = {*others.values(), *(self._numbers[each] for each in names_in(axis) if each in self._numbers)}
+                candidates = [size for size in sorted(SIZES) if size not in apart]
+                fresh = (size for size in candidates if size_of(axis, {**known, name: size}) not in pinned.values())
+                known[name] = others[name] = next(fresh, candidates[0])
         size = size_of(axis, known)
         if state.partition[index] in pinned:
             return state

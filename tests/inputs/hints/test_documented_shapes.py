@@ -41,6 +41,9 @@ from gradcli.verdict import Verdict
         ("x, q B T, w T (long)", {"x": ("B", "T"), "q": ("B", "T"), "w": ("T",)}),
         ("x B, T, w V, B, q of any shape", {"x": ("B", "T"), "w": ("V", "B")}),
         ("x a, w k q, scales x by w, q a k", {}),
+        ("The sum of x[n] * f(w)[n], x, w: (N, V)", {"x": ("N", "V"), "w": ("N", "V")}),
+        ("picks cumsum(w)[v] for each row\nw: (N, V)", {"w": ("N", "V")}),
+        ("weighs a row with what x tells of its length (N,)\nx: (N, V)", {"x": ("N", "V")}),
         ("- q, k: (B, T)\n- k: (B, S)", {"q": ("B", "T"), "k": ("B", "S")}),
     ],
 )
@@ -350,3 +353,26 @@ def test_a_description_of_its_own_wins_over_a_list(words: str, factor: float, ve
     (case,) = gradcli.check(Step, order=1, shrink=False).cases
     assert case.verdict is verdict, (case.findings, case.error)
     assert [spec.shape for spec in case.inputs] == [(3, 4), (3,)]
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(2, Verdict.PASSED), (2.002, Verdict.FAILED)])
+def test_an_index_into_a_call_is_no_shape(factor: float, verdict: Verdict) -> None:
+    class RowEnergy(Function):
+        """The mean over rows of sum_k w[k] * square(x)[k].
+
+        x: (N, K); w: (N, K) without gradient
+        """
+
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            return (w * x * x).sum(-1).mean()
+
+        @staticmethod
+        def backward(ctx, g):
+            x, w = ctx.saved_tensors
+            return factor * g * w * x / x.shape[0], None
+
+    (case,) = gradcli.check(RowEnergy, order=1, shrink=False).cases
+    assert case.verdict is verdict, (case.findings, case.error)
+    assert [len(spec.shape or ()) for spec in case.inputs] == [2, 2]
