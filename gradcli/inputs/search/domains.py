@@ -124,7 +124,8 @@ def with_probabilities(
     """The same inputs with targets as probabilities of the input's shape, where forward computes a softmax.
 
     A target for which backward returns None requires none; the search took it for class numbers. Probabilities sum to 1
-    along the last axis: nothing changes where the softmax may be along another one.
+    along the last axis: nothing changes where the softmax may be along another one. What documentation calls
+    non-negative, and not probabilities, may have any sum.
     """
     floats = [slot for slot, choice in enumerate(guess.skeleton) if choice.kind == "float" and guess.shapes[slot]]
     if not floats or _NORMALISED.search(hints.forward) is None or OTHER_AXIS.search(hints.forward) is not None:
@@ -143,6 +144,7 @@ def with_probabilities(
         ):
             continue
         kind = "label" if hints.gradient_of(slot) is False else "float"
+        is_positive = hints.values.domains.get(name) == "positive"
         skeleton = tuple(
             Choice(kind=kind, rank=len(shape)) if place == slot else each for place, each in enumerate(guess.skeleton)
         )
@@ -150,7 +152,7 @@ def with_probabilities(
             guess,
             skeleton=skeleton,
             shapes={**guess.shapes, slot: shape},
-            domains={**guess.domains, slot: SIMPLEX},
+            domains={**guess.domains, slot: POSITIVE if is_positive else SIMPLEX},
         )
         if trials.judge(changed) is None and runs_backward(changed):
             guess = changed

@@ -233,6 +233,34 @@ def test_targets_of_a_softmax_are_probabilities(ns, seed):
         assert failed.verdict is Verdict.FAILED
 
 
+@pytest.mark.parametrize(
+    ("words", "domain"), [("non-negative", "positive"), ("non-negative rows that sum to 1", "simplex"), ("", "simplex")]
+)
+def test_targets_that_are_said_to_be_non_negative_have_any_sum(ns, words, domain):
+    class AnySum(ns.autograd.Function):
+        assumes_one = False
+
+        @staticmethod
+        def forward(ctx, scores, soft_targets):
+            ctx.save_for_backward(scores, soft_targets)
+            return (ns.logsumexp(scores, 1) * soft_targets.sum(1) - (soft_targets * scores).sum(1)).sum()
+
+        @classmethod
+        def backward(cls, ctx, g):
+            scores, soft_targets = ctx.saved_tensors
+            total = 1.0 if cls.assumes_one else soft_targets.sum(1)[:, None]
+            return g * (total * ns.softmax(scores, 1) - soft_targets), None
+
+    class SumOfOne(AnySum):
+        assumes_one = True
+
+    AnySum.__doc__ = SumOfOne.__doc__ = f"scores: (N, V); soft_targets: (N, V), {words}"
+    case, of_one = (gradcli.check(each, order=1, shrink=False).cases[0] for each in (AnySum, SumOfOne))
+    assert case.verdict is Verdict.PASSED, str(case)
+    assert case.inputs[1].domain == domain
+    assert (of_one.verdict is Verdict.PASSED) is (domain == "simplex"), str(of_one)
+
+
 @pytest.mark.sampled(1)
 def test_where_a_gradient_is_wrong_for_another_reason_the_order_of_limits_is_not_blamed(ns):
     class Absolute(ns.autograd.Function):
