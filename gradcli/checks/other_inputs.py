@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.cases import with_defaults
 from gradcli.checks.base import Check, Situation
+from gradcli.checks.batch.fixed import hints_of
 from gradcli.checks.gradient import comparable
 from gradcli.checks.iteration import iterates, reaches_its_limit, stays_wrong
 from gradcli.checks.other_points.failing import failures
@@ -20,6 +21,7 @@ from gradcli.checks.other_points.points import (
     combined_point,
     is_drawn,
     other_points,
+    with_closed_ends,
 )
 from gradcli.checks.other_points.proof import note_of, overflow_note, simplest, wrong_at
 from gradcli.checks.other_points.thresholds import around_places, between_thresholds
@@ -75,9 +77,12 @@ class OtherInputsCheck(Check):
         all_bounds = all_bounds_of(subject.arguments, subject.active)
         drawn = {place: bounds for place, bounds in all_bounds.items() if is_drawn(subject.arguments[place])}
         data = _drawn_data(subject) if drawn else {}
+        if not situation.sizes_given:
+            closed = hints_of(situation).values.closed
+            drawn, data = (with_closed_ends(each, subject.arguments, closed) for each in (drawn, data))
         parts = [part for part in (drawn, {**drawn, **data} if data else {}) if part]
         compared, overflow = False, None
-        for part in parts + ([all_bounds] if all_bounds != drawn else []):
+        for part in parts + ([all_bounds] if all_bounds.keys() != drawn.keys() else []):
             sweep = _Sweep(situation, witness, part, is_first=part is drawn)
             for found in sweep.doubtful():
                 evidence = self._judged(situation, found, counts=part in parts)

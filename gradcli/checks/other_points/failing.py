@@ -14,6 +14,7 @@ from gradcli.checks.base import Situation
 from gradcli.checks.gradient import evidence_of
 from gradcli.checks.other_points.points import bounds_of
 from gradcli.checks.other_points.proof import Proof, Wrong, proof_at, wrong_at
+from gradcli.errors import UserCodeError
 from gradcli.numerics.verify import BlockOutcome, Outcome
 from gradcli.results import Evidence
 from gradcli.verdict import Verdict
@@ -42,7 +43,8 @@ def failures(
         return []
     smooth = [b for b in proof.blocks if b.outcome is Outcome.DIFFERS or _is_smooth(b)]
     wide = any(b.outcome is Outcome.DIFFERS for b in smooth)
-    if not smooth or (wide and not _lasts(situation, arguments, max(b.max_rel_error for b in smooth))):
+    lasts = not wide or _lasts(situation, arguments, max(b.max_rel_error for b in smooth))
+    if not smooth or not (lasts or _breaks_off(situation, arguments, proof, smooth[0])):
         return []
     worst = proof.worst(smooth[0])
     found = replace(proof.found, blocks=tuple(_counted(block) for block in smooth))
@@ -87,18 +89,66 @@ def _lasts(situation: Situation, arguments: Sequence[Argument], error: float) ->
     )
 
 
+def _breaks_off(situation: Situation, arguments: Sequence[Argument], proof: Proof, block: BlockOutcome) -> bool:
+    """Whether the slope of the worst entry, at an end of its interval, is what backward returns just inside that.
+
+    Only the gradient jumps there, as that of `w * exp(x)` for w does where backward leaves out `w == 0`. At a guard
+    such as `clamp(x, 1e-12)` the slope jumps instead.
+    """
+    table, inside = block.table, _moved(situation, arguments, _CLOSER[0])
+    if table is None or all(np.array_equal(a.value, b.value) for a, b in _at_ends(situation, arguments, inside)):
+        return False
+    with np.errstate(all="ignore"):
+        gap = np.nan_to_num(np.abs(table.claimed - table.numeric), nan=np.inf)
+    row, column = np.unravel_index(int(gap.argmax()), gap.shape)
+    space, cotangent = proof.map_.codomain, np.zeros(proof.map_.codomain.size)
+    part = space.slices[block.output]
+    if table.cotangent is None:
+        cotangent[part.start + int(table.rows[row])] = 1.0
+    else:
+        cotangent[part] = table.cotangent
+    try:
+        other = situation.subject.rebind(inside)
+        _, rows = situation.map_of(other, 1).value_and_vjps(other.point, cotangent[None])
+    except UserCodeError:
+        return False
+    claimed = float(rows[0][proof.map_.domain.slices[block.input].start + int(table.columns[column])])
+    slope = float(table.numeric[row, column])
+    return abs(claimed - slope) <= _ALIKE * abs(slope)
+
+
+def _at_ends(
+    situation: Situation, arguments: Sequence[Argument], inside: Sequence[Argument]
+) -> Iterator[tuple[Argument, Argument]]:
+    """The arguments that have entries at an end of the interval that they were drawn from, each with another value."""
+    for one, other, drawn in zip(arguments, inside, situation.subject.arguments, strict=True):
+        bounds = bounds_of(drawn) if drawn.is_tensor else None
+        if bounds is not None and bool(np.isin(one.value.real, (bounds.low, bounds.high)).any()):
+            yield one, other
+
+
 def _moved(situation: Situation, arguments: Sequence[Argument], most: float) -> tuple[Argument, ...]:
     """The arguments with every entry that gets a gradient changed by up to `most` of itself, in their order.
 
-    A branch may depend on the order of the entries, which a change of each on its own could leave.
+    A branch may depend on the order of the entries, which a change of each on its own could leave. An entry at an end
+    of its interval, such as 0, moves into that: a guard such as `clamp(x, 1e-12)` matters at the end alone.
     """
     rng = np.random.default_rng([situation.seed, 31])
     return tuple(
-        replace(a, value=_in_order_of(a.value, a.value * (1 + rng.uniform(-most, most, a.value.shape))))
+        replace(a, value=_in_order_of(a.value, _inward(drawn, a.value, rng.uniform(-most, most, a.value.shape))))
         if a.is_tensor and a.requires_grad
         else a
-        for a in arguments
+        for a, drawn in zip(arguments, situation.subject.arguments, strict=True)
     )
+
+
+def _inward(drawn: Argument, value: NDArray[Any], changes: NDArray[np.float64]) -> NDArray[Any]:
+    """The values changed by parts of themselves; those at an end of the interval that was drawn from, into that."""
+    bounds, changed = bounds_of(drawn), value * (1 + changes)
+    if bounds is None:
+        return np.asarray(changed)
+    changed = np.where(value.real == bounds.low, value + np.abs(changes), changed)
+    return np.asarray(np.where(value.real == bounds.high, value - np.abs(changes), changed))
 
 
 def _in_order_of(value: NDArray[Any], changed: NDArray[Any]) -> NDArray[Any]:

@@ -39,17 +39,27 @@ _DRAWN_FREELY = ("normal", "uniform", "positive", "unit", "open-interval", "dist
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """Where the entries of an input may lie: in an open interval, all `distinct`, or `ordered` as they are."""
+    """Where the entries of an input may lie: in an open interval, all `distinct`, or `ordered` as they are.
+
+    The ends in `closed` belong to it.
+    """
 
     low: float
     high: float
     distinct: bool
     ordered: bool = False
+    closed: tuple[float, ...] = ()
 
     def holds(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of the values lie inside, by their real parts."""
         inside: NDArray[np.bool_] = (values.real > self.low) & (values.real < self.high)
+        for end in self.closed:
+            inside |= values.real == end
         return inside
+
+    def special(self, values: Values) -> list[float]:
+        """The closed ends, and those of the values that lie inside."""
+        return [*self.closed, *(v for v in values if self.low < v < self.high and v not in self.closed)]
 
 
 _ORDERS = (Change.ASCENDING, Change.DESCENDING)
@@ -169,6 +179,17 @@ def all_bounds_of(arguments: Sequence[Argument], active: Sequence[int]) -> dict[
     return {i: bounds for i in active if (bounds := bounds_of(arguments[i])) is not None and arguments[i].value.size}
 
 
+def with_closed_ends(
+    all_bounds: Mapping[int, Bounds], arguments: Sequence[Argument], closed: Mapping[str, tuple[float, ...]]
+) -> dict[int, Bounds]:
+    """The bounds with those ends closed that documentation counts among the values of an argument, by its name."""
+    found = dict(all_bounds)
+    for place, bounds in all_bounds.items():
+        ends = tuple(end for end in closed.get(arguments[place].name, ()) if end in (bounds.low, bounds.high))
+        found[place] = replace(bounds, closed=ends) if ends else bounds
+    return found
+
+
 def bounds_of_map(
     map_: VectorMap, arguments: Sequence[Argument], active: Sequence[int]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
@@ -286,6 +307,7 @@ def _moved(
     if change is Change.SMALL and not bounds.ordered:
         return _close_to_the_ends(entries, bounds, np.sign(values), generator)
     fitting = [v for v in values if bounds.low < v < bounds.high]
+    fitting = bounds.special(values) if change is Change.SPECIAL else fitting
     if bounds.distinct or bounds.ordered or not fitting:
         return entries
     order = generator.permutation(size)

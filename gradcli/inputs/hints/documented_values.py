@@ -13,6 +13,7 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.domains import CLASSES, INTEGRAL, MATRICES, WITH_AXES
 from gradcli.inputs.hints.documented_constants import constants_named, fixed_named, says_constant, says_fixed
 from gradcli.inputs.hints.documented_shapes import Axis, texts_of
+from gradcli.inputs.hints.prose.closed_ends import closed_ends
 from gradcli.inputs.hints.prose.descriptions import BITS, SIGNS, descriptions, kinds_named, positives_named
 from gradcli.inputs.hints.prose.number_systems import FILLERS, system_said, systems_named
 from gradcli.inputs.hints.prose.sentences import QUOTES
@@ -151,7 +152,7 @@ class Documented:
     `constants` get no gradient, and `fixed` are called constants; `domains` are texts as `parse_domain` takes them;
     `types` are "float", "int", "bool" or "scalar" for what is a single number; `shapes` are those of which a text gives
     the last axis alone; `complexes` are complex and `reals` real; `words` are the texts that an argument may be, of two
-    or more.
+    or more; `closed` are the ends of domains that belong to them, as 0 does where all is non-negative.
     """
 
     domains: Mapping[str, str] = field(default_factory=dict)
@@ -162,6 +163,7 @@ class Documented:
     complexes: frozenset[str] = frozenset()
     reals: frozenset[str] = frozenset()
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    closed: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def of_each(self, written: Mapping[str, str]) -> "Documented":
         """The same for arguments of which documentation says it under other names, those in `written`."""
@@ -181,6 +183,7 @@ class Documented:
             complexes=among(self.complexes),
             reals=among(self.reals),
             words=each(self.words),
+            closed=each(self.closed),
         )
 
 
@@ -240,6 +243,7 @@ def documented_values(
         domains=domains, types=types, shapes=lasts, words=words, constants=frozenset(constants), fixed=frozenset(fixed),
         complexes=frozenset(name for name, system in systems.items() if system == "complex"),
         reals=frozenset(name for name, system in systems.items() if system == "real"),
+        closed=closed_ends(domains, texts),
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 import gradcli
+from gradcli.engine.autograd import Function
 from gradcli.runner.case import run_case
 from gradcli.runner.planning.gather import gather
 from gradcli.runner.planning.plan import plan
@@ -161,3 +162,64 @@ def test_no_flag_is_given_under_which_other_inputs_of_its_domain_fail(tmp_path, 
         (tmp_path / f"{name}.py").write_text(SWAPPED.format(framework=framework, slope=slope))
     assert "always holds" not in first_note(f"{tmp_path / 'wrong.py'}:Nearest")  # p > n decides, not p > 0
     assert gradcli.check(f"{tmp_path / 'right.py'}:Nearest").verdict is Verdict.PASSED
+
+
+def weighted_log_sum(words, *, drops_zeros=False):
+    class WeightedLogSum(Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            total = (w * x.exp()).sum()
+            ctx.save_for_backward(x, w, total)
+            return total.log()
+
+        @staticmethod
+        def backward(ctx, g):
+            x, w, total = ctx.saved_tensors
+            share = x.exp() / total
+            return g * share * w, g * share * (w > 0) if drops_zeros else g * share
+
+    WeightedLogSum.__doc__ = f"log sum_i w_i exp(x_i). x: (N,), w: (N,) {words}."
+    return WeightedLogSum
+
+
+def of_one(words, forward, backward):
+    class Rate(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * backward(x)
+
+    Rate.__doc__ = f"x: (N,) {words}"
+    return Rate
+
+
+def cube_of(words):
+    return of_one(words, lambda x: x * x * x, lambda x: 3 * x * x * (x < 1))
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        weighted_log_sum("non-negative weights"),
+        weighted_log_sum("positive weights", drops_zeros=True),
+        cube_of("in [0, 1)"),
+        of_one("in [0, 1], with a guard at 0", lambda x: x.clamp(min=1e-10).log(), lambda x: 1 / x.clamp(min=1e-10)),
+        of_one(">= 0", lambda x: x.sqrt(), lambda x: (x > 0) / (2 * (x + (x == 0)).sqrt())),
+    ],
+)
+def test_a_gradient_that_is_right_at_the_documented_ends_passes(target):
+    case = gradcli.check(target, order=1).cases[0]
+    assert case.verdict is Verdict.PASSED, case.findings
+
+
+@pytest.mark.parametrize(
+    ("target", "name"), [(weighted_log_sum("non-negative", drops_zeros=True), "w"), (cube_of("in [0, 1]"), "x")]
+)
+def test_a_gradient_that_is_wrong_at_a_documented_end_fails(target, name):
+    case = gradcli.check(target, order=1, shrink=False).cases[0]
+    assert [finding.input for finding in case.findings] == [name]
