@@ -124,7 +124,10 @@ def _imaginary(domain: Domain, generator: np.random.Generator, shape: tuple[int,
         return np.tril(drawn, -1) / 2
     if domain.name == "diagonally-dominant":
         return 0.05 * drawn
-    if domain.name in ("orthogonal", "simplex", "unit-vectors", "one-hot", "signs", "binary") or domain.integral:
+    if (
+        domain.name in ("orthogonal", "simplex", "unit-vectors", "unit-ball", "one-hot", "signs", "binary")
+        or domain.integral
+    ):
         return np.zeros(shape)
     return drawn if domain.name == "normal" else drawn / 2
 

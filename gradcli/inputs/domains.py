@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MATRICES = frozenset(("spd", "triangular", "orthogonal"))
 """The domains of square matrices."""
-CLASSES = frozenset(("one-hot", "simplex", "unit-vectors"))
+CLASSES = frozenset(("one-hot", "simplex", "unit-vectors", "unit-ball"))
 """The domains of what has a last axis of classes or components."""
 LABELS = frozenset(("one-hot", "signs", "binary"))
 """The domains of what a loss compares its input with."""
@@ -100,6 +100,7 @@ DOMAINS: Mapping[str, Domain] = {
         ),
         Domain(name="simplex", sentence="Positive numbers that sum to 1 along the last axis, as probabilities do."),
         Domain(name="unit-vectors", sentence="Vectors of norm 1 along the last axis, as normals and directions are."),
+        Domain(name="unit-ball", sentence="Vectors of norm below 1 along the last axis."),
         Domain(name="one-hot", sentence="A single 1 along the last axis, else 0."),
         Domain(name="signs", sentence="-1 and 1, both present, as the labels of two classes."),
         Domain(name="binary", sentence="0 and 1, both present, as the labels of two classes."),
@@ -169,6 +170,7 @@ _INTERVALS = {
     "unit": (0.0, 1.0),
     "uniform": (-1.0, 1.0),
     "open-interval": (-1.0, 1.0),
+    "unit-ball": (-1.0, 1.0),
 }
 
 

@@ -13,6 +13,8 @@ Shape = tuple[int, ...]
 Parameters = Mapping[str, Any]
 DECIMALS = 6
 KINK_RADIUS = 1e-3
+_FARTHEST_OUT = 0.85
+"""The largest norm in a unit ball; checks change entries by up to an eighth."""
 MOST_DECIMALS = 300
 """Beyond so many more decimals the power of ten that rounding multiplies by would overflow."""
 
@@ -192,6 +194,13 @@ def _unit_vectors(generator: np.random.Generator, shape: Shape, _: Parameters) -
     return np.asarray(signed / np.sqrt((signed * signed).sum(-1, keepdims=True)))
 
 
+def _unit_ball(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
+    if not shape or shape[-1] == 0:
+        raise UsageError(f"domain unit-ball needs a last axis of at least one entry, got shape {list(shape)}")
+    norms = generator.uniform(0.05, _FARTHEST_OUT, (*shape[:-1], 1))
+    return np.asarray(np.round(norms * _unit_vectors(generator, shape, parameters), DECIMALS))
+
+
 def _one_hot(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
     if not shape or shape[-1] == 0:
         raise UsageError(f"domain one-hot needs a last axis of at least one class, got shape {list(shape)}")
@@ -265,9 +274,13 @@ def _integer(parameters: Parameters, key: str, default: int) -> int:
 def in_order(value: NDArray[Any], domain: str | None) -> NDArray[Any]:
     """The entries in the order of a domain, as `parse_domain` takes it, along the last axis; as they are for others.
 
-    Those of a permutation become their ranks, as some may be missing, or equal.
+    Those of a permutation become their ranks, as some may be missing, or equal. Vectors that would leave the unit ball
+    become shorter.
     """
     name = (domain or "").partition("(")[0]
+    if name == "unit-ball" and value.ndim:
+        norms = np.sqrt((np.abs(value) ** 2).sum(-1, keepdims=True))
+        return np.asarray(value * np.where(norms >= 1, _FARTHEST_OUT / np.maximum(norms, 1), 1), value.dtype)
     if name == "permutation":
         return np.argsort(np.argsort(value, -1, kind="stable"), -1, kind="stable")
     if name not in ORDERS or not value.ndim:
@@ -296,6 +309,7 @@ DRAWING: Mapping[str, Callable[[np.random.Generator, Shape, Parameters], NDArray
     "pointers": _pointers,
     "simplex": _simplex,
     "unit-vectors": _unit_vectors,
+    "unit-ball": _unit_ball,
     "one-hot": _one_hot,
     "signs": _signs,
     "binary": _binary,

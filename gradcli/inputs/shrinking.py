@@ -244,6 +244,7 @@ def _belongs(array: NDArray[Any], domain: str | None) -> bool:
         and (name != "pointers" or bool((np.diff(array) >= 0).all()))
         and (name != "simplex" or _are_probabilities(array))
         and (name != "unit-vectors" or _are_of_sum_one(array * array))
+        and (name != "unit-ball" or bool(((np.abs(array) ** 2).sum(-1) < 1).all()))
         and (name != "binary" or np.isin(array, (0, 1)).all())
         and (name != "signs" or np.isin(array, (-1, 1)).all())
         and (name != "one-hot" or ((array.sum(-1) == 1).all() and np.isin(array, (0, 1)).all()))

@@ -137,6 +137,7 @@ DOMAIN_FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "pointers": (r"(\(\s*\d+\s*\))?", ("high",)),
     "simplex": ("", ()),
     "unit-vectors": ("", ()),
+    "unit-ball": ("", ()),
     "one-hot": ("", ()),
     "signs": ("", ()),
     "binary": ("", ()),

@@ -34,7 +34,7 @@ _KEPT_AS_DRAWN = (
     "indices", "permutation", "pointers", "boolean", "key", "typed-key",
 )  # fmt: skip
 _OF_ONE_SIZE = ("simplex", "unit-vectors")
-_DRAWN_FREELY = ("normal", "uniform", "positive", "unit", "open-interval", "distinct")
+_DRAWN_FREELY = ("normal", "uniform", "positive", "unit", "open-interval", "unit-ball", "distinct")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,14 +201,20 @@ def bounds_of_map(
         active: the positions of the inputs that are differentiated.
     """
     limited = {n: b for n, i in enumerate(active) if (b := _interval(arguments[i])) != (-math.inf, math.inf)}
-    ordered = {n: arguments[i] for n, i in enumerate(active) if _order_of(arguments[i]) is not None}
+    ordered = {
+        n: arguments[i]
+        for n, i in enumerate(active)
+        if _order_of(arguments[i]) is not None or _is_in_ball(arguments[i])
+    }
     if not limited and not ordered:
         return None
     low, high = np.full(map_.domain.size, -math.inf), np.full(map_.domain.size, math.inf)
     for block, ends in limited.items():
         low[map_.domain.slices[block]], high[map_.domain.slices[block]] = ends
     for block, argument in ordered.items():
-        below, above = _halfway(argument.value, *_interval(argument))
+        below, above = (
+            _within_ball(argument.value) if _is_in_ball(argument) else _halfway(argument.value, *_interval(argument))
+        )
         low[map_.domain.slices[block]], high[map_.domain.slices[block]] = below.ravel(), above.ravel()
     return low, high
 
@@ -224,6 +230,17 @@ def _halfway(value: NDArray[Any], low: float, high: float) -> tuple[NDArray[Any]
     down = bool(turned.all()) and turned.size > 0
     below, above = (behind, before) if down else (before, behind)
     return np.where(np.isnan(below), low, below), np.where(np.isnan(above), high, above)
+
+
+def _is_in_ball(argument: Argument) -> bool:
+    return argument.domain == "unit-ball" and argument.value.dtype.kind == "f" and argument.value.ndim > 0
+
+
+def _within_ball(value: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The ends of an interval around each entry of vectors; changes of all entries within these leave no unit ball."""
+    rest = 1 - np.sqrt((value * value).sum(-1, keepdims=True))
+    reach = np.broadcast_to(np.maximum(rest, 0) / math.sqrt(value.shape[-1]), value.shape)
+    return value - reach, value + reach
 
 
 def any_given(subject: Subject) -> bool:

@@ -13,6 +13,7 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.domains import CLASSES, INTEGRAL, MATRICES, WITH_AXES
 from gradcli.inputs.hints.documented_constants import constants_named, fixed_named, says_constant, says_fixed
 from gradcli.inputs.hints.documented_shapes import Axis, texts_of
+from gradcli.inputs.hints.prose.balls import IN_BALL, points_in_ball
 from gradcli.inputs.hints.prose.closed_ends import closed_ends
 from gradcli.inputs.hints.prose.descriptions import BITS, SIGNS, descriptions, kinds_named, positives_named
 from gradcli.inputs.hints.prose.number_systems import FILLERS, system_said, systems_named
@@ -47,6 +48,7 @@ _DOMAINS: Mapping[str, re.Pattern[str]] = {
             "unit-vectors",
             r"\bunit[- ](?:normals?|vectors?|directions?|quaternions?|rays?|axes)\b|\bL2[- ]normali[sz]ed\b|@norm",
         ),
+        ("unit-ball", r"@ball"),
         ("signs", r"@signs"),
         ("unit", r"@unit"),
         ("simplex", r"\bprobabilities\b|\bprobability (?:distribution|simplex|vector)|\bcategorical distribution|@sum"),
@@ -86,6 +88,7 @@ _REPLACED = tuple(
         (BITS, " @bits "),
         (r"\b(labels|targets|values|entries|numbers|masks?) of  @(signs|bits)", r"\1 @\2"),
         (r"\b(?:of|with|have|has|having) unit (?:norms?|lengths?)\b", " @norm "),
+        (IN_BALL, " @ball "),
         (r"\b(?:sum(?:s|ming)?|add(?:s|ing)?(?: up)?) to (?:one|1)\b", " @sum "),
         (r"(?:>=?|≥)\s*0(?![.\d]*[1-9])", " @positive "),
         (r"\b(tensors?|arrays?|vectors?|matri(?:x|ces)|batch(?:es)?|stacks?) of\b", r"\1"),
@@ -261,6 +264,7 @@ def _with_prose(
         for match in _OF_NORM_ONE.finditer(text):
             if match["name"] in names and _CONDITION.search(text[: match.start()]) is None:
                 found.setdefault(match["name"], "unit-vectors")
+        found |= dict.fromkeys(points_in_ball(names, text), "unit-ball")
     if _MEASURES.search(source) is not None:
         found = {name: domain for name, domain in found.items() if domain != "unit-vectors"}
     return found
