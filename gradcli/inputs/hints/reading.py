@@ -3,20 +3,20 @@
 import ast
 import re
 from collections import ChainMap, deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from gradcli.inputs.hints.argument_names import excludes_tensors, names_tensors
 from gradcli.inputs.hints.buffers import arrays_written_into, single_entries, written_into
 from gradcli.inputs.hints.conjugates import complex_among, conjugates_arguments, surroundings
-from gradcli.inputs.hints.documented_order import documented_order
+from gradcli.inputs.hints.documented_order import Order, documented_least, documented_order
 from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes, texts_of
 from gradcli.inputs.hints.documented_values import documented_values
 from gradcli.inputs.hints.einsums import einsum_letters
 from gradcli.inputs.hints.entries_read import entries_read, with_counts, without_components
 from gradcli.inputs.hints.one_hot_labels import one_hot_labels
 from gradcli.inputs.hints.prose.differentiated import undifferentiated
-from gradcli.inputs.hints.source_hints import SourceHints
+from gradcli.inputs.hints.source_hints import IndexRange, SourceHints
 from gradcli.inputs.hints.suggested_constants import numbers_among
 from gradcli.inputs.hints.summed_gradients import returned_values, sums_of, sums_of_named
 from gradcli.sources import nodes_of, source_of, tree_of
@@ -24,6 +24,7 @@ from gradcli.targets import TargetInfo
 
 _GROUP = re.compile(r"[(\[]\s*\w+\s*,")
 """The begin of a shape in brackets."""
+_MAY_BE_RANGE = re.compile(r"(?<![\w.])\d\s*(?:,|\.\.|…|to\b|and\b|<|≤)\s*\S")
 _recent: deque[tuple[TargetInfo, Hashable, SourceHints]] = deque(maxlen=4)
 """What was read last. A case reads the hints on one target up to eleven times: of itself, smaller, and corrected."""
 
@@ -69,6 +70,33 @@ def _with_further(
     return found
 
 
+def _least(
+    named: Mapping[str, tuple[Axis, ...]], shapes: Mapping[str, tuple[Axis, ...]], source: str, text: str,
+    numbers: Collection[str],
+) -> Order:  # fmt: skip
+    """What sizes are at least, where equations give formulas for some of the `named` axes."""
+    formulas = {one: other for name in shapes for one, other in zip(named.get(name, ()), shapes[name], strict=False)}
+    pairs = documented_least(named, source, text, numbers)
+
+    def written_out(least: str) -> str:
+        return re.sub(r"[A-Za-z]\w*", lambda match: f"({formulas.get(match[0], match[0])})", least)
+
+    return tuple((str(formulas.get(size, size)), written_out(least)) for size, least in pairs)
+
+
+def _ranges(
+    info: TargetInfo, called: Sequence[str], written: Mapping[str, str], source: str,
+    shapes: Mapping[str, tuple[Axis, ...]],
+) -> Mapping[str, IndexRange]:  # fmt: skip
+    texts = texts_of(source, info.documentation)
+    if not any(_MAY_BE_RANGE.search(text) for text in texts):
+        return {}
+    from gradcli.inputs.hints.prose.index_ranges import index_ranges
+
+    found = index_ranges(called, texts, shapes)
+    return {name: found[said] for name, said in written.items() if said in found}
+
+
 def _random_keys(info: TargetInfo, names: Sequence[str], source: str) -> Mapping[str, bool]:
     if info.backend != "jax":
         return {}
@@ -84,6 +112,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     written = _as_written(info, names)
     called = list(dict.fromkeys(written.values()))
     shapes = documented_shapes(called, own, info.documentation, annotations)
+    named = shapes
     needed = [p.name for p in info.parameters if not (p.has_default or excludes_tensors(p.annotation or ""))]
     shapes = _with_further(shapes, needed, called, own, info.documentation)
     only = needed[0] if len(needed) == 1 else None
@@ -122,8 +151,12 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         documented=documented,
         values=replace(values, constants=constants),
         keys=_random_keys(info, names, own),
+        ranges=_ranges(info, called, written, own, {**dict.fromkeys(called, ()), **named}),
         tensors=tensors,
-        order=documented_order(shapes, own, info.documentation),
+        order=(
+            *documented_order(shapes, own, info.documentation),
+            *_least(named, shapes, own, info.documentation, {*called}.difference(shapes)),
+        ),
         letters={**counted, **einsum_letters(info.forward)},
         written=written_into(tree, names),
         arrays=arrays,

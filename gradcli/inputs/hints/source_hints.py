@@ -36,6 +36,16 @@ _UNBROADCAST = r"sum_to_size|unbroadcast|sum_to_shape|sum_to\("
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IndexRange:
+    """Whole numbers from `low` up to, not including, the size of an axis of `owner`, or that number, and `more`."""
+
+    low: int
+    owner: str
+    axis: int | None
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceHints:
     """Hints read from source; they order the search and never decide it. Empty where there is no source.
 
@@ -44,7 +54,7 @@ class SourceHints:
     the values. `tensors` are annotated as such. `keys` are JAX's random keys, True for typed ones. `order` holds pairs
     of sizes of which the first is the larger one; `letters` are those of einsums, or the number of `*args`. Forward
     writes into `written`, of which `arrays` cannot be numbers, and takes the only entry of `single`. `numbers` may be
-    such. `marks_dirty` says that forward calls `ctx.mark_dirty`.
+    such. `marks_dirty` says that forward calls `ctx.mark_dirty`. `ranges` are those of whole numbers.
     """
 
     forward: str
@@ -64,6 +74,7 @@ class SourceHints:
     single: frozenset[str] = frozenset()
     numbers: frozenset[str] = frozenset()
     marks_dirty: bool = False
+    ranges: Mapping[str, IndexRange] = field(default_factory=dict)
 
     def sum_of(self, position: int) -> Sum | None:
         """The sum of the cotangent that is a factor of this argument's gradient."""

@@ -12,7 +12,7 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.domains import CLASSES, INTEGRAL, LABELS, MATRICES
 from gradcli.inputs.hints import argument_names
 from gradcli.inputs.hints.argument_names import excludes_tensors, names_tensors
-from gradcli.inputs.hints.source_hints import SourceHints
+from gradcli.inputs.hints.source_hints import IndexRange, SourceHints
 from gradcli.inputs.hints.suggested_constants import annotated_values, means_tensor, suggested
 from gradcli.inputs.hints.summed_gradients import Sum
 from gradcli.targets import Parameter
@@ -97,7 +97,7 @@ OMITTED = Choice(kind="omitted")
 class Slot:
     """One argument of forward and its choices, cheapest first; `fixed` is what the user gave for it.
 
-    `suggested` holds "index" or "mask" where something says that it is one, `said` the domain that documentation names.
+    `suggested` holds "index" or "mask" where something says that it is one; `said` and `within` are documented.
     """
 
     name: str
@@ -105,6 +105,7 @@ class Slot:
     choices: tuple[tuple[float, Choice], ...]
     suggested: frozenset[str] = frozenset()
     said: str | None = None
+    within: IndexRange | None = None
     fixed: InputSpec | None = None
     fixed_shape: tuple[int, ...] | None = None
 
@@ -151,9 +152,8 @@ def slot_for(
     word = hints.meant_by(name, word_of(name))
     gradient = False if parameter.static else hints.gradient_of(position)
     is_array = name in hints.arrays and not excludes_tensors(parameter.annotation or "")
-    tensor_offset = 0.0
-    if not is_array:
-        tensor_offset = _add_constants(costs, word, parameter, gradient, names, hints.values.types.get(name))
+    kind = hints.values.types.get(name)
+    tensor_offset = 0.0 if is_array else _add_constants(costs, word, parameter, gradient, names, kind)
     if parameter.has_default:
         costs.put(0.0, OMITTED)
         tensor_offset = max(tensor_offset, 1.3 if parameter.default is None else 4.0)
@@ -188,6 +188,7 @@ def slot_for(
         choices=tuple((cost, choice) for choice, cost in ordered),
         suggested=_suggested_kinds(word, name, position, hints, parameter.annotation or ""),
         said=hints.values.domains.get(name),
+        within=hints.ranges.get(name),
     )
 
 
@@ -305,10 +306,9 @@ def _add_tensors(
         costs.put(cost + index - seems_index + offset + low, Choice(kind="index", rank=rank))
     is_mask = said == "boolean"
     mask = _mask_cost(word, position) - is_mask * (SAID_BONUS + MASK_COST - WITH_GRADIENT_COST * has_gradient)
+    mask += offset - hints.mask_bonus(name)
     for rank, cost in MASK_RANK_COSTS.items():
-        costs.put(
-            cost + mask - hints.mask_bonus(name) + offset - bonuses.get(rank, 0.0), Choice(kind="mask", rank=rank)
-        )
+        costs.put(cost + mask - bonuses.get(rank, 0.0), Choice(kind="mask", rank=rank))
     if name not in hints.values.reals:
         _add_complex(costs, bonuses, offset - hints.complex_bonus(), is_said=name in hints.values.complexes)
 
@@ -357,8 +357,7 @@ def _said_bonus(said: str | None, rank: int) -> float:
 def _real_kinds(word: str, name: str, gradient: bool | None, hints: SourceHints) -> dict[str, float]:
     """What a real tensor costs more, and one without a gradient where such a one may be meant: labels, buffers."""
     said = hints.values.domains.get(name)
-    is_fixed = name in hints.values.fixed and name not in hints.numbers
-    is_constant = is_fixed or name in hints.values.constants
+    is_constant = name in hints.values.constants or (name in hints.values.fixed and name not in hints.numbers)
     is_label = said in (("simplex", *LABELS) if argument_names.PROBABILITY_NAMES.fullmatch(word) else LABELS)
     is_label = is_label or said == "boolean" or (said is None and word in argument_names.LABEL_NAMES)
     is_buffer = name in hints.written

@@ -111,7 +111,29 @@ class NamedAxes:
         for larger, smaller in self._order:
             if larger in first and smaller in first:
                 state = _in_order(state, state.partition[first[larger]], state.partition[first[smaller]], sizes_of)
+            elif larger in first:
+                state = self._long_enough(state, larger, smaller, first, sizes_of(state))
         return state
+
+    def _long_enough(
+        self, state: State, axis: str, least: str, first: Mapping[Axis, int], sizes: Mapping[int, int]
+    ) -> State:
+        """`state` with the size of an axis at least the value of a formula, whose free sizes become small."""
+        places = {name: state.partition[first[name]] for name in names_in(least) if name in first}
+        pinned, place = dict(state.pinned), state.partition[first[axis]]
+        if place in pinned or (size_of(least, self._known(places, sizes)) or 0) <= sizes[place]:
+            return state
+        for free in [each for each in places.values() if each not in pinned]:
+            smaller = next((size for size in sorted(SIZES) if size not in {*pinned.values(), *sizes.values()}), None)
+            if smaller is not None and smaller < sizes[free]:
+                sizes = {**sizes, free: smaller}
+            state = state.with_size(free, sizes[free])
+        value = size_of(least, self._known(places, sizes)) or 0
+        taken = {*dict(state.pinned).values(), *(sizes[each] for each in places.values())}
+        return state.with_size(place, next((size for size in SIZES if size >= value and size not in taken), value))
+
+    def _known(self, places: Mapping[str, int], sizes: Mapping[int, int]) -> dict[str, int]:
+        return {**self._numbers, **{name: sizes[place] for name, place in places.items()}}
 
     def _composed(
         self, state: State, axis: str, index: int, first: Mapping[Axis, int], sizes: Mapping[int, int],

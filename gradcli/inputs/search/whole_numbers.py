@@ -27,8 +27,26 @@ def domain_of_whole_numbers(
         return "permutation", (("high", high),)
     if slots[index].said == "binary":
         return "indices", (("high", 2),)
+    if (documented := _documented(slots, skeleton, shapes, index)) is not None:
+        return "indices", tuple((key, end) for key, end in zip(("low", "high"), documented, strict=True) if end)
     low = int(LENGTH_NAMES.fullmatch(_word(slots[index])) is not None or _first_is_blank(slots, skeleton))
     return "indices", (*((("low", low),) * low), ("high", high + low))
+
+
+def _documented(
+    slots: Sequence[Slot], skeleton: Skeleton, shapes: Mapping[int, _Shape], index: int
+) -> tuple[int, int] | None:
+    """The ends of the range that documentation gives, by the size of an axis or a number; None if it is empty."""
+    within = slots[index].within
+    owner = next((n for n, slot in enumerate(slots) if within is not None and slot.name == within.owner), None)
+    if within is None or owner is None:
+        return None
+    shape, value = shapes.get(owner, ()), skeleton[owner].value
+    if within.axis is not None:
+        value = shape[within.axis] if within.axis < len(shape) else None
+    if type(value) is not int or value + within.more <= within.low + 1:
+        return None
+    return within.low, value + within.more
 
 
 def _word(slot: Slot) -> str:

@@ -34,7 +34,7 @@ def closed_ends(domains: Mapping[str, str], texts: Sequence[str]) -> dict[str, t
             if name in found or (math.isinf(low) and math.isinf(high)):
                 continue
             lows, highs = set[float](), set[float]()
-            for before, behind in _around(name, text, domains):
+            for before, behind in said_around(name, text, domains):
                 lows.update(_figures(_LOW, behind), _figures(_BEFORE, before), {0.0} if _ZERO.search(behind) else ())
                 highs.update(_figures(_HIGH, behind))
                 for match in _BETWEEN.finditer(behind):
@@ -46,7 +46,7 @@ def closed_ends(domains: Mapping[str, str], texts: Sequence[str]) -> dict[str, t
     return found
 
 
-def _around(name: str, text: str, names: Collection[str]) -> Iterator[tuple[str, str]]:
+def said_around(name: str, text: str, names: Collection[str]) -> Iterator[tuple[str, str]]:
     """What stands before and behind each mention of a name, the latter up to a mention of another."""
     others = [other for other in names if other != name]
     for match in re.finditer(rf"(?<![\w.]){re.escape(name)}(?![\w.(\[])", text):
