@@ -81,6 +81,16 @@ _EACH_WITH_ITS_SHAPE = re.compile(
     re.IGNORECASE,
 )
 """A noun in the plural is one for all in front of it: `u (N,), v (M,) power vectors, no gradient`."""
+_WORDS = r"(?:\s+(?!and\b)[^\s,.;:()\[\]]+){0,4}"
+_JOINED = tuple(
+    re.compile(
+        rf"(?P<items>\w+\s*:?\s*{_ASIDE}{_WORDS}{joint}\s+)"
+        rf"(?P<last>\w+)\s*:?\s*{_ASIDE}(?P<between>{_WORDS})\s*,\s*{both}{_SAYS}",
+        re.IGNORECASE,
+    )
+    for joint, both in ((r",?\s+and", r"(?:both\s+)?"), (",", r"both\s+"))
+)
+"""As in `steps: (N,) lengths and times: (N,) depths, without gradient`."""
 _BOTH = re.compile(
     rf"(?P<items>\w+\s*{_ASIDE}\s+and\s+)(?P<last>\w+)\s*{_ASIDE}?(?P<between>)\s*[,(\[]?\s*(?:both\s+)?"
     r"(?:fixed|frozen|constants?|detached)(?=\s*(?:$|[.,;:)\]\n]|->|→))",
@@ -133,7 +143,7 @@ def _named(pattern: re.Pattern[str], names: Sequence[str], text: str) -> Iterato
 
 def constants_together(names: Sequence[str], text: str) -> Iterator[frozenset[str]]:
     """The sets of arguments, each with its shape, that a noun in the plural may be about: the last ones before it."""
-    for match in (*_EACH_WITH_ITS_SHAPE.finditer(text), *_BOTH.finditer(text)):
-        owners = re.findall(rf"(\w+)\s*{_ASIDE}", match["items"])
+    for match in (match for pattern in (_EACH_WITH_ITS_SHAPE, _BOTH, *_JOINED) for match in pattern.finditer(text)):
+        owners = re.findall(rf"(\w+)\s*:?\s*{_ASIDE}", match["items"])
         if _PARTLY.search(match["between"]) is None and set(owners) <= set(names):
             yield frozenset((*owners, match["last"]))

@@ -180,3 +180,41 @@ def test_a_frozen_noun_needs_no_gradient(ns: Any, text: str, factor: float, wron
     (case,) = gradcli.check(adapted(ns, text, factor), order=1, shrink=False, only=("gradient",)).cases
     assert {finding.input for finding in case.findings} == wrong
     assert case.verdict is (Verdict.FAILED if wrong else Verdict.PASSED)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("w: (N,) step sizes and y: (N,) depths, without gradient", {"w", "y"}),
+        ("x: (N,), w: (N,) step sizes, y: (N,) depths, both without gradient", {"w", "y"}),
+        ("w (N,) step sizes and y (N,) depths, not differentiated", {"w", "y"}),
+        ("w: (N,) step sizes, y: (N,) depths, without gradient", set()),
+        ("w: (N,) step sizes; y: (N,) depths, without gradient", set()),
+    ],
+)
+def test_what_closes_a_list_is_said_of_both(text: str, found: set[str]) -> None:
+    assert undifferentiated(NAMES, "", text, "", none={"w", "y"}) == found
+    assert undifferentiated(NAMES, "", text, "", none={"y"}) == set()
+
+
+def rendered(ns: Any, factor: float) -> type:
+    class Rendered(ns.autograd.Function):
+        """Density times length and depth. x: (N,); w: (N,) step sizes and y: (N,) depths, without gradient."""
+
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any, y: Any) -> Any:
+            ctx.save_for_backward(w, y)
+            return (x * w * y).sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            w, y = ctx.saved_tensors
+            return factor * g * w * y, None, None
+
+    return Rendered
+
+
+@pytest.mark.parametrize("factor", [1, 1.01])
+def test_two_arguments_of_a_list_need_no_gradient(ns: Any, factor: float) -> None:
+    (case,) = gradcli.check(rendered(ns, factor), order=1, shrink=False, only=("gradient",)).cases
+    assert {finding.input for finding in case.findings} == (set() if factor == 1 else {"x"})
