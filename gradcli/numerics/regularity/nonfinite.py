@@ -50,12 +50,12 @@ def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None
     f0 = site.claim.read(site.outputs)
     rows = np.flatnonzero(ours) + (f0.size - ours.size)
     numeric, bound = np.full((2, rows.size, columns.size), np.nan)
-    smooth, level = np.zeros(columns.size, bool), np.zeros(f0.size, bool)
+    smooth, level = np.zeros(columns.size, bool), np.ones(f0.size, bool)
     special: KinkNote | None = None
     for k, column in enumerate(columns.tolist()):
         measured = _along(site, places.start + column)
         numeric[:, k], bound[:, k] = measured.value[rows], measured.bound[rows]
-        smooth[k], level = measured.smooth, level | measured.flat
+        smooth[k], level = measured.smooth, level & measured.flat
         if special is None and site.claim.full:
             claimed = site.claim.forms[:, places.start + column]
             special = _on_kink(site, measured.estimate, places.start + column, claimed)
@@ -95,7 +95,7 @@ class _Slopes:
     Attributes:
         value: the slopes.
         bound: their error bounds.
-        flat: the rows that are zero at x and have the slope zero (`FALLING`).
+        flat: the rows that are zero at x and have the slope zero, as measured or by `FALLING`.
         smooth: whether the slope of every row is known.
         estimate: what `directional_derivative` gave, scaled.
     """
@@ -115,10 +115,11 @@ def _along(site: Site, coordinate: int) -> _Slopes:
     known = estimate.smooth & (estimate.bound <= PRECISE * np.maximum(np.abs(estimate.value), np.abs(f0)) + NOTHING)
     left = np.full(f0.size, np.inf) if known.all() else _slope_left(site, direction)
     flat = ~known & np.isfinite(left)
+    level = known & (f0 == 0) & (np.abs(estimate.value) <= estimate.bound)
     return _Slopes(
         value=np.where(flat, 0.0, estimate.value / size),
         bound=np.where(flat, left, estimate.bound) / size,
-        flat=flat,
+        flat=flat | level,
         smooth=bool((known | flat).all()),
         estimate=estimate,
     )
@@ -150,11 +151,12 @@ def _slope_left(site: Site, direction: Vector) -> Vector:
 def _has_derivative(site: Site, places: slice, rows: Mask, level: Mask, focus: Focus) -> bool:
     """Whether the slopes of the given rows add up.
 
-    Rows in `level`, whose slope along an entry is zero, must have the slope zero along random directions as well.
+    The slopes of rows in `level`, which are zero along the measured entries, add up if they are zero along random
+    directions as well: a product of which several factors are zero changes by too little for `additive`.
     """
-    for _ in range(MIXTURES if (rows & level).any() else 0):
-        if not np.isfinite(_slope_left(site, random_direction(site.rng, focus.drawn)))[rows & level].all():
-            return False
+    level = rows & level
+    for _ in range(MIXTURES if level.any() else 0):
+        level &= np.isfinite(_slope_left(site, random_direction(site.rng, focus.drawn)))
     rest = rows & ~level
     return not rest.any() or additive(site, places, rest, focus)
 

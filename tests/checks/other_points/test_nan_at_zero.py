@@ -29,6 +29,16 @@ FLAT = {
         lambda ns, g, x: g * 3 * (x * x).sum() ** 1.5 * x / (x * x).sum(),
         NONE,
     ),
+    "products of pairs, two factors zero": (
+        lambda ns, x: x[:2] * x[2:],
+        lambda ns, g, x: ns.cat([g, g]) * ns.cat([x[:2] * x[2:]] * 2) / x,
+        [2.0, 0.0, -1.5, 0.0],
+    ),
+    "product of all": (
+        lambda ns, x: ns.stack([x[0] * x[1] * x[2] * x[3], x[0]]),
+        lambda ns, g, x: g[0] * x[0] * x[1] * x[2] * x[3] / x + g[1] * ns.tensor([1.0, 0.0, 0.0, 0.0], dtype=x.dtype),
+        [1.5, 0.0, -2.0, 0.0],
+    ),
     "Huber": (
         lambda ns, x: ns.where(x.abs() < 1.5, x * x / 2, 1.5 * x.abs() - 1.125),
         lambda ns, g, x: g * ns.where(x.abs() < 1.5, x * x / x, 1.5 * x / x.abs()),
