@@ -89,8 +89,8 @@ class SizesCheck(BatchCheck):
 
     name = "sizes"
     sentence = (
-        "the gradients are right for the other batch sizes that forward accepts, and for longer axes, equal sizes "
-        "and tall matrices in place of wide ones"
+        "the gradients are right for the other batch sizes that forward accepts, and for longer axes, axes of one "
+        "entry, equal sizes and tall matrices in place of wide ones"
     )
 
     def along(self, situation: Situation, batch: Batch) -> Iterator[Evidence | None]:

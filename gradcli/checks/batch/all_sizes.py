@@ -1,4 +1,4 @@
-"""The inputs of a Function with other sizes along all axes: longer or equal ones, and tall matrices for wide ones."""
+"""The inputs of a Function with other sizes along all axes: longer, equal and single ones, tall matrices for wide."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,6 +44,8 @@ if all axes are that long; and the largest part by which entries become smaller.
 def calls_at_other_sizes(situation: Situation, *, few: bool = False) -> Iterator[Resized]:
     """The Function called with other sizes along all axes; equal sizes stay equal, and 1 stays 1.
 
+    An axis that the outputs have as well may be longer, and then also have one entry.
+
     If only a `few` calls are affordable, there is one at most, with longer axes.
 
     Sizes that forward or backward refuses are skipped: nobody gets a wrong gradient there. Nothing is tried if an input
@@ -62,13 +64,18 @@ def calls_at_other_sizes(situation: Situation, *, few: bool = False) -> Iterator
     offsets = () if few else _beyond_offsets(subject, tensors, fixed)
     chosen = [*(others[-1:] if few else others), *_beyond_blocks(situation, tensors, fixed), *offsets]
     fresh = [] if few else [*_all_equal(tensors, fixed), *_long(subject, tensors, fixed)]
-    for number, each in enumerate([*chosen, *fresh]):
+    single = [] if few else _single(subject, tensors, fixed)
+    longer = set[int]()
+    for number, each in enumerate([*chosen, *fresh, *single]):
         sizes = with_composed(hints, shapes, each, numbers)
         if not sizes or any(tells_size(a, size) for a in subject.arguments for size in sizes):
             continue
+        if 1 in sizes.values() and not longer >= sizes.keys():
+            continue
         arguments = _resized(subject, sizes, scattered=number >= len(chosen))
-        call = call_at(situation, arguments, partial(_accepts, subject))
+        call = call_at(situation, arguments, partial(_accepts, subject, sizes=sizes))
         if call is not None and call.error is None:
+            longer.update(old for old, new in sizes.items() if new > old)
             yield call
 
 
@@ -98,9 +105,13 @@ def shapes_of(arguments: Sequence[Argument]) -> str:
     return " and ".join(f"{a.name} of shape {list(a.shape)}" for a in arguments if a.is_tensor and a.shape)
 
 
-def _accepts(subject: Subject, result: CallResult) -> bool:
-    same = (result.numbers, result.active) == (subject.output_numbers, subject.active)
-    return same and all_finite(result.outputs)
+def _accepts(subject: Subject, result: CallResult, *, sizes: Mapping[int, int]) -> bool:
+    """Whether the outputs are finite; an axis of one entry may be broadcast, unless the outputs have it then, too."""
+    if (result.numbers, result.active) != (subject.output_numbers, subject.active) or not all_finite(result.outputs):
+        return False
+    given, found = subject.first_call.outputs, result.outputs
+    followed = (found[n].shape == tuple(sizes.get(size, size) for size in given[n].shape) for n in result.numbers)
+    return 1 not in sizes.values() or all(followed)
 
 
 def _other_sizes(tensors: list[Argument], fixed: frozenset[int]) -> Iterator[Mapping[int, int]]:
@@ -154,6 +165,14 @@ def _long(subject: Subject, tensors: list[Argument], fixed: frozenset[int]) -> I
             yield chosen
             if chosen is every:
                 return
+
+
+def _single(subject: Subject, tensors: list[Argument], fixed: frozenset[int]) -> Iterator[Mapping[int, int]]:
+    """Each axis that outputs have as well, but for the leading ones, with one entry: `squeeze` drops such an axis."""
+    inner = {size for a in tensors for size in a.shape[1:] if size > 1} - fixed
+    kept = {size for number in subject.output_numbers for size in subject.first_call.outputs[number].shape}
+    for size in sorted(inner & kept)[:_ALONE]:
+        yield {size: 1}
 
 
 def _beyond_offsets(subject: Subject, tensors: list[Argument], fixed: frozenset[int]) -> Iterator[Mapping[int, int]]:

@@ -127,6 +127,22 @@ def of_sums(x, g):
 
 Checked = function(lambda x: x.reshape(-1).sin().cumsum(0), lambda x, g: of_sums(x.reshape(-1), g).reshape(x.shape))
 """
+UNIT_ROWS = """
+class Checked(Function):
+    '''x (N, T, K): each row divided by its length'''
+
+    @staticmethod
+    def forward(ctx, x):
+        lengths = (x * x).sum(-1, keepdim=True).sqrt()
+        ctx.save_for_backward(x / lengths, lengths)
+        return x / lengths
+
+    @staticmethod
+    def backward(ctx, g):
+        y, lengths = ctx.saved_tensors
+        along = (g * y).sum(-1, keepdim=True){dropped}.unsqueeze(-1)
+        return (g - along * y) / lengths
+"""
 
 
 @pytest.fixture(params=FRAMEWORKS)
@@ -154,6 +170,7 @@ def case_of(request, tmp_path):
         (LAGGED, {"kept": "x"}),
         (SHIFTED, {"kept": "list(x.shape).index(len(shift))"}),
         (SUFFIX_SUMS, {"most": 12}),
+        (UNIT_ROWS, {"dropped": ".squeeze()"}),
     ],
 )
 def test_a_gradient_that_is_wrong_at_other_sizes_alone_fails(case_of, text, wrong):
@@ -177,6 +194,7 @@ def test_a_gradient_that_is_wrong_at_other_sizes_alone_fails(case_of, text, wron
         (LAGGED, {"kept": "y"}),
         (SHIFTED, {"kept": "1"}),
         (SUFFIX_SUMS, {"most": "len(g)"}),
+        (UNIT_ROWS, {"dropped": ".squeeze(-1)"}),
     ],
 )
 def test_a_right_gradient_passes(case_of, text, right):
