@@ -11,7 +11,8 @@ from gradcli.cases import with_defaults
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.batch.fixed import hints_of
 from gradcli.checks.gradient import comparable
-from gradcli.checks.iteration import iterates, reaches_its_limit, stays_wrong
+from gradcli.checks.iteration import iterates, stays_wrong
+from gradcli.checks.other_points.comparison import Comparison, close, pulled
 from gradcli.checks.other_points.failing import failures
 from gradcli.checks.other_points.points import (
     TOGETHER,
@@ -27,21 +28,12 @@ from gradcli.checks.other_points.proof import note_of, overflow_note, simplest, 
 from gradcli.checks.other_points.thresholds import around_places, between_thresholds
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
-from gradcli.frozen import dataclass
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import entry_scales
 from gradcli.results import Evidence
 
 LARGEST = 1_000
 """Inputs of more numbers than this are not swept."""
-ARBITRATED = 3
-"""Differences are computed at so many other inputs at most, whatever they show."""
-_APART, _APART_IN_ENTRY = 1e-4, 1e-3
-"""Gaps of claim and witness above which differences decide: relative to the block's largest entry, to the entry."""
-_ENTRIES, _STEP, _WIDE = 3, 2.0**-16, 0.02
-"""How many of the worst entries are looked at, with which step, and the smallest gap, relative to its entry, that plain
-quotients can show: these are a cheap way to tell a kink from a mistake."""
-
 
 _NEAR, _SAME = 2.0**-10, 1e-9
 """A step relative to each entry that changes a derivative visibly, and what a right gradient may be off by."""
@@ -94,7 +86,7 @@ class OtherInputsCheck(Check):
         if compared or overflow is not None:
             yield self.passed(*([] if overflow is None else [overflow_note(subject, *overflow)]))
 
-    def _judged(self, situation: Situation, found: "Comparison", *, counts: bool) -> list[Evidence]:
+    def _judged(self, situation: Situation, found: Comparison, *, counts: bool) -> list[Evidence]:
         """What is wrong at one of the other inputs: failures where they count, else a note; nothing if it is right."""
         from gradcli.checks.other_points.other_masks import is_filled_row, label_of_data
 
@@ -125,8 +117,8 @@ class OtherInputsCheck(Check):
         maps = subject.derivative_map(1), subject.body_map(1)
         signs = np.random.default_rng([situation.seed, 31]).choice([-1.0, 1.0], subject.point.size)
         near = subject.point + _NEAR * signs * entry_scales(subject.domain, subject.point)
-        pulled = [[_pulled(m, x, cotangent) for x in (subject.point, near)] for m in maps if m is not None]
-        rows = [[found[1] for found in each if found is not None] for each in pulled]
+        given = [[pulled(m, x, cotangent) for x in (subject.point, near)] for m in maps if m is not None]
+        rows = [[found[1] for found in each if found is not None] for each in given]
         if [len(each) for each in rows] != [2, 2]:
             return []
         (here, there), (right, moved) = rows
@@ -161,7 +153,7 @@ class _Sweep:
         self._is_first = is_first
         self._situation, self._witness, self._all_bounds = situation, witness, all_bounds
 
-    def doubtful(self) -> Iterator["Comparison"]:
+    def doubtful(self) -> Iterator[Comparison]:
         """The inputs to be checked by differences, up to a limit."""
         situation, subject, witness = self._situation, self._situation.subject, self._witness
         generator = np.random.default_rng([situation.seed, 23])
@@ -185,7 +177,7 @@ class _Sweep:
 
     def _first_compared(
         self, cotangent: FloatArray, candidates: Iterable[Arguments], *, masked: bool = False
-    ) -> "Comparison | None":
+    ) -> Comparison | None:
         """Claim and witness at the first of these arguments where they can be compared; None if there are none.
 
         They cannot be compared if forward refuses the arguments or takes too long, if values or witness are not finite,
@@ -203,11 +195,11 @@ class _Sweep:
             if at is None:
                 continue
             witness = self._witness if at is subject else at.body_map(1)
-            claimed = _pulled(at.derivative_map(1), point, cotangent, finite=witness is None and not masked)
-            other = None if witness is None or claimed is None else _pulled(witness, point, cotangent)
+            claimed = pulled(at.derivative_map(1), point, cotangent, finite=witness is None and not masked)
+            other = None if witness is None or claimed is None else pulled(witness, point, cotangent)
             if masked and other is None and claimed is not None and not np.isfinite(claimed[1]).all():
                 witness = None
-            if claimed is None or (witness is not None and (other is None or not _close(claimed[0], other[0]))):
+            if claimed is None or (witness is not None and (other is None or not close(claimed[0], other[0]))):
                 continue
             if not np.isfinite(claimed[1]).all() and bool((np.abs(point) > _OVERFLOWING).any()):
                 self.overflow = self.overflow or (arguments, claimed[1])
@@ -263,126 +255,3 @@ def _changed_data(subject: Subject, arguments: Arguments) -> tuple[int, ...]:
     return tuple(
         i for i, a in enumerate(arguments) if i not in subject.active and a is not subject.arguments[i] and a.is_tensor
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """Gradient and reference at one of the other inputs, for one cotangent; `other` is None without a reference.
-
-    `data` are the positions of inputs without a gradient that changed.
-    """
-
-    subject: Subject
-    arguments: Arguments
-    data: tuple[int, ...]
-    point: FloatArray
-    cotangent: FloatArray
-    value: FloatArray
-    claimed: FloatArray
-    other: FloatArray | None
-
-    def doubtful(self, situation: Situation) -> bool:
-        """Whether differences have to decide here: gradient and reference differ, for no known reason."""
-        map_ = self.subject.derivative_map(1)
-        if self.other is not None and not self.apart(situation):
-            return False
-        try:
-            known = reaches_its_limit(situation.subject, self.arguments) or self._is_coarse(map_)
-            return not known and (self.other is None or self._seems_wrong(map_))
-        except UserCodeError:  # forward refuses what lies close by
-            return False
-
-    @property
-    def most_asked(self) -> int:
-        """Up to how many points differences are computed: at more where a quotient along a line shows a mistake."""
-        return 2 * ARBITRATED if self.other is None and self._is_off_along_a_line() else ARBITRATED
-
-    def _is_off_along_a_line(self) -> bool:
-        """Whether a plain quotient on both sides, along a random line, differs visibly from the gradient along it."""
-        map_, scales = self.subject.derivative_map(1), entry_scales(self.subject.domain, self.point)
-        line = scales * np.random.default_rng(37).uniform(-1.0, 1.0, scales.size)
-        try:
-            ends = [float(self.cotangent @ map_.value(self.point + side * _STEP * line)) for side in (1, -1)]
-        except UserCodeError:
-            return False
-        expected = float(self.claimed @ line)
-        size = float(np.abs(self.claimed) @ np.abs(line))
-        noise = 64 * np.finfo(np.float64).eps * max(map(abs, ends)) / _STEP
-        return bool(abs((ends[0] - ends[1]) / (2 * _STEP) - expected) > _WIDE * size + noise)
-
-    def _gap(self) -> FloatArray:
-        return np.abs(self.claimed - (self.claimed if self.other is None else self.other))
-
-    def _size(self) -> FloatArray:
-        return np.maximum(np.abs(self.claimed), 0.0 if self.other is None else np.abs(self.other))
-
-    def apart(self, situation: Situation) -> bool:
-        """Whether the two differ beyond rounding, in a block or in single entries far below its largest."""
-        if self.other is None or not np.any(self.claimed != self.other):
-            return False
-        if not np.isfinite(self.claimed).all():
-            return True
-        space, tolerance = situation.subject.domain, situation.tolerance(_APART)
-        floor = 64 * np.finfo(np.float64).eps * float(np.abs(self.cotangent) @ np.abs(self.value))
-        floors = floor / np.minimum(entry_scales(space, self.point), 1.0)
-        gap, size = self._gap(), self._size()
-        for place in space.slices:
-            largest = float(size[place].max(initial=0.0))
-            whole = gap[place] > tolerance * largest + floors[place]
-            single = gap[place] > _APART_IN_ENTRY * size[place] + 1e-10 * largest + 100 * floors[place]
-            if bool((whole | single).any()):
-                return True
-        return False
-
-    def _is_coarse(self, map_: VectorMap) -> bool:
-        """Whether forward rounds to 32 bits or less: its values at a nearby point are all float32 numbers.
-
-        Where a reference says that forward is zero throughout a branch, zeros are no sign of rounding.
-        """
-        scales = entry_scales(map_.domain, self.point)
-        values = map_.value(self.point + scales * np.random.default_rng(29).uniform(2.0**-12, 2.0**-11, scales.size))
-        with np.errstate(all="ignore"):
-            rounded = bool((values == values.astype(np.float32)).all())
-        return rounded and (self.other is None or bool(self.other.any()) or bool(values.any()))
-
-    def _seems_wrong(self, map_: VectorMap) -> bool:
-        """Whether quotients on both sides agree with each other but not with backward, in one of the worst entries.
-
-        At a kink any value between the slopes is right. Differences too small for plain quotients count as wrong here.
-        """
-        gap, size, scales = self._gap(), self._size(), entry_scales(map_.domain, self.point)
-        here = float(self.cotangent @ self.value)
-        if not np.isfinite(gap).all():
-            return True
-        for entry in np.argsort(-gap * scales, kind="stable")[:_ENTRIES]:
-            if not gap[entry]:
-                continue
-            if gap[entry] < _WIDE * size[entry]:
-                return True
-            step = np.zeros(self.point.size)
-            step[entry] = _STEP * scales[entry]
-            right = (float(self.cotangent @ map_.value(self.point + step)) - here) / step[entry]
-            left = (here - float(self.cotangent @ map_.value(self.point - step))) / step[entry]
-            smooth = abs(right - left) <= gap[entry] / 4
-            if smooth and abs((right + left) / 2 - self.claimed[entry]) > gap[entry] / 4:
-                return True
-        return False
-
-
-def _close(values: FloatArray, others: FloatArray) -> bool:
-    return bool((np.abs(values - others) <= 1e-9 * np.abs(others)).all())
-
-
-def _pulled(
-    map_: VectorMap, point: FloatArray, cotangent: FloatArray, *, finite: bool = True
-) -> tuple[FloatArray, FloatArray] | None:
-    """Value and gradient of a map; None if it raises, runs too long, or either is not finite.
-
-    A gradient that is not finite is returned too unless it is to be `finite`.
-    """
-    try:
-        value, rows = map_.value_and_vjps(point, cotangent[None])
-        value = map_.value(point) if value is None else value
-    except UserCodeError:
-        return None
-    return (value, rows[0]) if np.isfinite(value).all() and (not finite or np.isfinite(rows).all()) else None
