@@ -96,7 +96,7 @@ class OtherInputsCheck(Check):
         if counts and not (steps or filled) and (evidence := failures(self.name, situation, found.arguments, label)):
             return evidence
         wrong = wrong_at(situation, found.arguments)
-        if wrong is None:
+        if wrong is None or (counts and not wrong.at_one_point and found.is_unsure()):
             return []
         if not counts and (kept := self._left_by_earlier_calls(situation)):
             return kept
@@ -213,6 +213,7 @@ class _Sweep:
                 value=claimed[0],
                 claimed=claimed[1],
                 other=None if other is None else other[1],
+                witness=None if other is None else witness,
             )
         return None
 

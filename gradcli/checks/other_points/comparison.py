@@ -18,13 +18,16 @@ _APART, _APART_IN_ENTRY = 1e-4, 1e-3
 _ENTRIES, _STEP, _WIDE = 3, 2.0**-16, 0.02
 """How many of the worst entries are looked at, with which step, and the smallest gap, relative to its entry, that plain
 quotients can show: these are a cheap way to tell a kink from a mistake."""
+_ROUNDED, _UNSURE = tuple(1 + number * 2.0**-48 for number in (1, -1, 3, -3, 5)), 0.1
+"""Factors for all entries together, which keep zeros and what is equal, and round each entry differently; and how much
+of the gap of claim and witness either may change between them, so that the gap says something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """Gradient and reference at one of the other inputs, for one cotangent; `other` is None without a reference.
 
-    `data` are the positions of inputs without a gradient that changed.
+    `data` are the positions of inputs without a gradient that changed; `witness` is the map of the reference.
     """
 
     subject: Subject
@@ -35,6 +38,7 @@ class Comparison:
     value: FloatArray
     claimed: FloatArray
     other: FloatArray | None
+    witness: VectorMap | None
 
     def doubtful(self, situation: Situation) -> bool:
         """Whether differences have to decide here: gradient and reference differ, for no known reason."""
@@ -43,6 +47,7 @@ class Comparison:
             return False
         try:
             known = reaches_its_limit(situation.subject, self.arguments) or self._is_coarse(map_)
+            known = known or (self.witness is not None and self._changes(self.witness))
             return not known and (self.other is None or self._seems_wrong(map_))
         except UserCodeError:  # forward refuses what lies close by
             return False
@@ -86,6 +91,32 @@ class Comparison:
             whole = gap[place] > tolerance * largest + floors[place]
             single = gap[place] > _APART_IN_ENTRY * size[place] + 1e-10 * largest + 100 * floors[place]
             if bool((whole | single).any()):
+                return True
+        return False
+
+    def is_unsure(self) -> bool:
+        """Whether rounding the inputs changes the gradient by much of its distance from the reference.
+
+        So it is where a matrix that backward inverts is singular up to rounding, and forward may take its rank from it.
+        """
+        return self._changes(self.subject.derivative_map(1))
+
+    def _changes(self, map_: VectorMap) -> bool:
+        """Whether rounding the inputs changes the gradient of a map by much of what claim and witness are apart.
+
+        For one input that is enough: a block of large entries may stay the same by chance.
+        """
+        gap, size = self._gap(), self._size()
+        if not np.isfinite(gap).all():
+            return False
+        found = [pulled(map_, factor * self.point, self.cotangent) for factor in _ROUNDED]
+        rows = np.array([each[1] for each in found if each is not None])
+        if len(rows) < 2:
+            return False
+        scales, spread = entry_scales(self.subject.domain, self.point), np.ptp(rows, axis=0)
+        for place in self.subject.domain.slices:
+            apart, largest, change = (float((v * scales)[place].max(initial=0.0)) for v in (gap, size, spread))
+            if apart > _APART * largest and change > _UNSURE * apart:
                 return True
         return False
 

@@ -153,10 +153,10 @@ def _one_alone(arguments: Sequence[Argument], all_bounds: Mapping[int, Bounds]) 
 def _large(entries: NDArray[Any], bounds: Bounds, values: Values) -> NDArray[Any]:
     """The values that fit into the bounds, in turn and up to a quarter larger, so that no two entries are equal.
 
-    The entries themselves where none fits.
+    The entries themselves where none fits. They do not grow evenly: a matrix of evenly spaced numbers is singular.
     """
     fitting = [value for value in values if bounds.low < value < bounds.high]
-    unequal = 1 + np.arange(entries.size) / (4 * entries.size)
+    unequal = np.random.default_rng(entries.size).uniform(1.0, 1.25, entries.size)
     return np.asarray(_repeated(fitting, entries.size) * unequal * _directions(entries)) if fitting else entries
 
 
