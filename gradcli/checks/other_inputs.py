@@ -23,6 +23,7 @@ from gradcli.checks.other_points.points import (
     is_drawn,
     other_points,
     with_closed_ends,
+    zero_points,
 )
 from gradcli.checks.other_points.proof import note_of, overflow_note, simplest, wrong_at
 from gradcli.checks.other_points.thresholds import around_places, between_thresholds
@@ -75,7 +76,7 @@ class OtherInputsCheck(Check):
         parts = [part for part in (drawn, {**drawn, **data} if data else {}) if part]
         compared, overflow = False, None
         for part in parts + ([all_bounds] if all_bounds.keys() != drawn.keys() else []):
-            sweep = _Sweep(situation, witness, part, is_first=part is drawn)
+            sweep = _Sweep(situation, witness, part, is_first=part is drawn, counts=part in parts)
             for found in sweep.doubtful():
                 evidence = self._judged(situation, found, counts=part in parts)
                 yield from evidence
@@ -93,7 +94,11 @@ class OtherInputsCheck(Check):
         subject, label = situation.subject, label_of_data(situation.subject, found.arguments, found.data)
         steps = counts and iterates(subject, found.arguments) and not stays_wrong(subject, found.arguments)
         filled = counts and is_filled_row(subject, found.arguments, found.value, found.claimed)
-        if counts and not (steps or filled) and (evidence := failures(self.name, situation, found.arguments, label)):
+        if (
+            counts
+            and not (steps or filled or found.excused)
+            and (evidence := failures(self.name, situation, found.arguments, label))
+        ):
             return evidence
         wrong = wrong_at(situation, found.arguments)
         if wrong is None or (counts and not wrong.at_one_point and found.is_unsure()):
@@ -103,6 +108,7 @@ class OtherInputsCheck(Check):
         why = "you gave the inputs, and these values are not among them"
         if counts:
             why = "the gradient at a kink is a matter of convention" if wrong.at_one_point else "it is right close by"
+            why = "autodiff of forward's body is not finite there either" if found.excused else why
             why = "forward iterates, and may not have converged at these inputs" if steps else why
             why = "forward fills what a mask leaves out with a number, also in a row without entries" if filled else why
         return [self.passed(note_of(*simplest(situation, found.arguments, wrong), why))]
@@ -147,10 +153,11 @@ class _Sweep:
         all_bounds: Mapping[int, Bounds],
         *,
         is_first: bool,
+        counts: bool,
     ) -> None:
         self.compared = False
         self.overflow: tuple[Arguments, FloatArray] | None = None
-        self._is_first = is_first
+        self._is_first, self._counts = is_first, counts
         self._situation, self._witness, self._all_bounds = situation, witness, all_bounds
 
     def doubtful(self) -> Iterator[Comparison]:
@@ -161,29 +168,35 @@ class _Sweep:
         cotangent = subject.codomain.flatten(situation.cotangents(number=1))
         together = combined_point(subject.arguments, self._all_bounds, generator)
         combined = None if together is None or witness is None else self._first_compared(cotangent, [together])
-        tried = TOGETHER if combined is not None and not combined.apart(situation) else ()
+        same = combined is not None and not combined.apart(situation)
+        if self._counts and combined is not None and same:
+            same = not combined.is_off_at_special_values()
+        tried = TOGETHER if same else ()
         self.compared = bool(tried)
         between = between_thresholds(subject.info)
         around = around_places(subject.info, with_defaults(subject.arguments, subject.info))
         points = other_points(subject.arguments, self._all_bounds, generator, tried, between, around)
         others = _other_data(subject) if self._is_first else ()
-        for candidates, masked in itertools.chain(zip(points, itertools.repeat(False)), others):
-            found = self._first_compared(cotangent, candidates, masked=masked)
+        zeros = zero_points(subject.arguments, self._all_bounds) if self._counts else ()
+        kinds = ((points, False), (zeros, True), (others, False))
+        for candidates, zero in itertools.chain.from_iterable(zip(each, itertools.repeat(z)) for each, z in kinds):
+            found = self._first_compared(cotangent, candidates, zero=zero)
             self.compared = self.compared or found is not None
-            if found is None or asked >= found.most_asked or not found.doubtful(situation):
+            if found is None or asked >= found.most_asked or not found.doubtful(situation, special=self._counts):
                 continue
             asked += 1
             yield found
 
     def _first_compared(
-        self, cotangent: FloatArray, candidates: Iterable[Arguments], *, masked: bool = False
+        self, cotangent: FloatArray, candidates: Iterable[Arguments], *, zero: bool = False
     ) -> Comparison | None:
         """Claim and witness at the first of these arguments where they can be compared; None if there are none.
 
-        They cannot be compared if forward refuses the arguments or takes too long, if values or witness are not finite,
-        or if forward's body gives other values than forward. A claim that is not finite is a mistake if the witness is
+        They cannot be compared if forward refuses the arguments or takes too long, if values are not finite, or if
+        forward's body gives other values than forward. A claim that is not finite is a mistake if the witness is
         finite, except at large inputs: many a right formula overflows there, so that is only kept as `overflow`. Where
-        entries are `masked`, differences decide on such a claim: autodiff of forward's body may give NaN there, too.
+        neither is finite, differences decide: autodiff of forward's body divides zero by zero as easily as backward. It
+        is excused where an input is `zero` throughout.
         """
         subject, given = self._situation.subject, self._situation.subject.point
         for arguments in candidates:
@@ -195,16 +208,15 @@ class _Sweep:
             if at is None:
                 continue
             witness = self._witness if at is subject else at.body_map(1)
-            claimed = pulled(at.derivative_map(1), point, cotangent, finite=witness is None and not masked)
-            other = None if witness is None or claimed is None else pulled(witness, point, cotangent)
-            if masked and other is None and claimed is not None and not np.isfinite(claimed[1]).all():
-                witness = None
-            if claimed is None or (witness is not None and (other is None or not close(claimed[0], other[0]))):
+            claimed = pulled(at.derivative_map(1), point, cotangent, finite=False)
+            if claimed is None:
                 continue
-            if not np.isfinite(claimed[1]).all() and bool((np.abs(point) > _OVERFLOWING).any()):
-                self.overflow = self.overflow or (arguments, claimed[1])
+            other = None if witness is None else pulled(witness, point, cotangent)
+            is_finite = bool(np.isfinite(claimed[1]).all())
+            useless = is_finite and witness is not None if other is None else not close(claimed[0], other[0])
+            if useless:
                 continue
-            return Comparison(
+            found = Comparison(
                 subject=at,
                 arguments=arguments,
                 data=data,
@@ -214,7 +226,12 @@ class _Sweep:
                 claimed=claimed[1],
                 other=None if other is None else other[1],
                 witness=None if other is None else witness,
+                excused=zero and other is None,
             )
+            if is_finite or not bool((np.abs(point) > _OVERFLOWING).any()):
+                return found
+            if other is not None or found.is_smooth_where_not_finite():
+                self.overflow = self.overflow or (arguments, claimed[1])
         return None
 
     def _subject_at(self, arguments: Arguments) -> Subject | None:
@@ -228,17 +245,17 @@ class _Sweep:
         return other if same and other.codomain.size == subject.codomain.size else None
 
 
-def _other_data(subject: Subject) -> Iterator[tuple[Iterable[Arguments], bool]]:
-    """Other indices and masks than those drawn, and whether entries are masked."""
+def _other_data(subject: Subject) -> Iterator[Iterable[Arguments]]:
+    """Other indices and masks than those drawn."""
     kinds = {a.value.dtype.kind for a in subject.arguments if a.is_tensor and is_drawn(a)}
     if kinds & {"i", "u"}:
         from gradcli.checks.other_points.other_indices import other_indices
 
-        yield from (([point], False) for point in other_indices(subject.arguments, subject.info))
+        yield from ([point] for point in other_indices(subject.arguments, subject.info))
     if any(a.is_tensor and not a.requires_grad for a in subject.arguments):
         from gradcli.checks.other_points.other_masks import other_masks
 
-        yield from ((points, True) for points in other_masks(subject.arguments, subject.active))
+        yield from other_masks(subject.arguments, subject.active)
 
 
 def _drawn_data(subject: Subject) -> dict[int, Bounds]:

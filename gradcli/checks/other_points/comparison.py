@@ -1,10 +1,12 @@
 """Gradient and reference at one of the other inputs, and whether differences have to decide there."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.checks.base import Situation
 from gradcli.checks.iteration import reaches_its_limit
+from gradcli.checks.other_points.changes import Change
 from gradcli.checks.other_points.points import Arguments
 from gradcli.errors import UserCodeError
 from gradcli.frozen import dataclass
@@ -15,9 +17,9 @@ ARBITRATED = 3
 """Differences are computed at so many other inputs at most, whatever they show."""
 _APART, _APART_IN_ENTRY = 1e-4, 1e-3
 """Gaps of claim and witness above which differences decide: relative to the block's largest entry, to the entry."""
-_ENTRIES, _STEP, _WIDE = 3, 2.0**-16, 0.02
-"""How many of the worst entries are looked at, with which step, and the smallest gap, relative to its entry, that plain
-quotients can show: these are a cheap way to tell a kink from a mistake."""
+_ENTRIES, _STEP, _LONG_STEP, _WIDE = 3, 2.0**-16, 2.0**-8, 0.02
+"""How many of the worst entries are looked at, with which steps, and the smallest gap, relative to its entry, that
+plain quotients can show: these are a cheap way to tell a kink from a mistake."""
 _ROUNDED, _UNSURE = tuple(1 + number * 2.0**-48 for number in (1, -1, 3, -3, 5)), 0.1
 """Factors for all entries together, which keep zeros and what is equal, and round each entry differently; and how much
 of the gap of claim and witness either may change between them, so that the gap says something."""
@@ -28,6 +30,7 @@ class Comparison:
     """Gradient and reference at one of the other inputs, for one cotangent; `other` is None without a reference.
 
     `data` are the positions of inputs without a gradient that changed; `witness` is the map of the reference.
+    `excused` says that a gradient that is not finite is no failure.
     """
 
     subject: Subject
@@ -39,16 +42,21 @@ class Comparison:
     claimed: FloatArray
     other: FloatArray | None
     witness: VectorMap | None
+    excused: bool
 
-    def doubtful(self, situation: Situation) -> bool:
-        """Whether differences have to decide here: gradient and reference differ, for no known reason."""
+    def doubtful(self, situation: Situation, *, special: bool) -> bool:
+        """Whether differences have to decide here: gradient and reference differ, for no known reason.
+
+        Or both are wrong at `special` values.
+        """
         map_ = self.subject.derivative_map(1)
-        if self.other is not None and not self.apart(situation):
+        apart = self.other is None or self.apart(situation)
+        if not apart and not (special and self.is_off_at_special_values()):
             return False
         try:
             known = reaches_its_limit(situation.subject, self.arguments) or self._is_coarse(map_)
             known = known or (self.witness is not None and self._changes(self.witness))
-            return not known and (self.other is None or self._seems_wrong(map_))
+            return not known and (not apart or self._seems_wrong(map_))
         except UserCodeError:  # forward refuses what lies close by
             return False
 
@@ -59,16 +67,56 @@ class Comparison:
 
     def _is_off_along_a_line(self) -> bool:
         """Whether a plain quotient on both sides, along a random line, differs visibly from the gradient along it."""
-        map_, scales = self.subject.derivative_map(1), entry_scales(self.subject.domain, self.point)
-        line = scales * np.random.default_rng(37).uniform(-1.0, 1.0, scales.size)
-        try:
-            ends = [float(self.cotangent @ map_.value(self.point + side * _STEP * line)) for side in (1, -1)]
-        except UserCodeError:
+        line = self._random_line(np.ones(self.point.size, bool))
+        sides = self._slopes(line, _STEP)
+        if sides is None:
             return False
-        expected = float(self.claimed @ line)
-        size = float(np.abs(self.claimed) @ np.abs(line))
-        noise = 64 * np.finfo(np.float64).eps * max(map(abs, ends)) / _STEP
-        return bool(abs((ends[0] - ends[1]) / (2 * _STEP) - expected) > _WIDE * size + noise)
+        expected, size = float(self.claimed @ line), float(np.abs(self.claimed) @ np.abs(line))
+        noise = 64 * np.finfo(np.float64).eps * abs(float(self.cotangent @ self.value)) / _STEP
+        return bool(abs(sum(sides) / 2 - expected) > _WIDE * size + noise)
+
+    def is_off_at_special_values(self) -> bool:
+        """Whether quotients along a line through the special values alone contradict the gradient, and show no kink.
+
+        Autodiff may be as wrong there as backward: it gives exp(|x|) (1 - tanh |x|) another slope at zero, where one
+        kink makes up for the other.
+        """
+        special = np.isin(self.point, Change.SPECIAL.values[0])
+        if not special.any() or not np.isfinite(self.claimed).all():
+            return False
+        line = self._random_line(special)
+        sides = self._slopes(line, _STEP)
+        if sides is None:
+            return False
+        expected, size = float(self.claimed @ line), float(np.abs(self.claimed) @ np.abs(line))
+        noise = 64 * np.finfo(np.float64).eps * float(np.abs(self.cotangent) @ np.abs(self.value)) / _STEP
+        gap = abs(sum(sides) / 2 - expected)
+        return bool(gap > _WIDE * max(size, *map(abs, sides)) + noise) and abs(sides[0] - sides[1]) <= gap / 4
+
+    def is_smooth_where_not_finite(self) -> bool:
+        """Whether forward shows no kink along a line through the entries whose gradient is not finite.
+
+        The slopes to both sides are close, or approach each other as the step becomes shorter.
+        """
+        line = self._random_line(~np.isfinite(self.claimed))
+        wide, narrow = self._slopes(line, _LONG_STEP), self._slopes(line, _STEP)
+        if wide is None or narrow is None or not np.isfinite([*wide, *narrow]).all():
+            return False
+        apart = abs(narrow[0] - narrow[1])
+        return apart <= max(map(abs, narrow)) / 4 or apart <= abs(wide[0] - wide[1]) / 4
+
+    def _random_line(self, entries: NDArray[np.bool_]) -> FloatArray:
+        scales = entry_scales(self.subject.domain, self.point)
+        return np.where(entries, scales * np.random.default_rng(37).uniform(-1.0, 1.0, scales.size), 0.0)
+
+    def _slopes(self, line: FloatArray, step: float) -> tuple[float, float] | None:
+        """Plain quotients to the right and to the left; None where forward refuses what lies close by."""
+        map_, here = self.subject.derivative_map(1), float(self.cotangent @ self.value)
+        try:
+            right, left = (float(self.cotangent @ map_.value(self.point + side * step * line)) for side in (1, -1))
+        except UserCodeError:
+            return None
+        return (right - here) / step, (here - left) / step
 
     def _gap(self) -> FloatArray:
         return np.abs(self.claimed - (self.claimed if self.other is None else self.other))
@@ -136,9 +184,13 @@ class Comparison:
 
         At a kink any value between the slopes is right. Differences too small for plain quotients count as wrong here.
         """
+        if self.other is None and not np.isfinite(self.claimed).all():
+            return self.is_smooth_where_not_finite()
         gap, size, scales = self._gap(), self._size(), entry_scales(map_.domain, self.point)
         here = float(self.cotangent @ self.value)
         if not np.isfinite(gap).all():
+            return True
+        if self.other is None:
             return True
         for entry in np.argsort(-gap * scales, kind="stable")[:_ENTRIES]:
             if not gap[entry]:

@@ -132,6 +132,25 @@ def other_points(
         yield from _one_alone(arguments, all_bounds)
 
 
+def zero_points(arguments: Sequence[Argument], all_bounds: Mapping[int, Bounds]) -> Iterator[Iterator[Arguments]]:
+    """The arguments with zeros throughout one input, the smallest inputs first; one row of zeros if that is rejected.
+
+    A norm or a sum is zero there, which random numbers and single zeros never make so.
+    """
+    free = [i for i, b in all_bounds.items() if not (b.distinct or b.ordered) and b.low < 0 < b.high]
+    for place in sorted(free, key=lambda i: arguments[i].value.size)[:_MOST_CALLS]:
+        size = arguments[place].value.size
+        if size > 1:
+            yield (
+                _changed(arguments, {place: all_bounds[place]}, partial(_with_zeros, count=count))
+                for count in (size, (arguments[place].shape or (1,))[-1])
+            )
+
+
+def _with_zeros(entries: NDArray[Any], _bounds: Bounds, count: int) -> NDArray[Any]:
+    return np.where(np.arange(entries.size) < count, np.zeros((), entries.dtype), entries)
+
+
 def _one_alone(arguments: Sequence[Argument], all_bounds: Mapping[int, Bounds]) -> Iterator[Iterator[Arguments]]:
     """The arguments with large entries in one input, the smallest inputs first: of alternating signs, then of one sign.
 

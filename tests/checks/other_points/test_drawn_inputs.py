@@ -240,6 +240,11 @@ OVERFLOWING = {
         lambda ns, x, g: g * ns.exp(-x) / (1 + ns.exp(-x)) ** 2,
         lambda ns, x, g: g * ns.sigmoid(x) * ns.sigmoid(-x),
     ),
+    "nan, as that of autodiff": (
+        lambda ns, x: 2 / (1 + ns.exp(-2 * x)) - 1,
+        lambda ns, x, g: 4 * g / (1 + ns.exp(-2 * x)) ** 2 * ns.exp(-2 * x),
+        lambda ns, x, g: g * (1 - ns.tanh(x) ** 2),
+    ),
     "inf": (
         lambda ns, x: ns.abs(x) + ns.exp(-ns.abs(x)),
         lambda ns, x, g: ns.sign(x) * (g - g / ns.exp(ns.abs(x)) + 0 * ns.exp(ns.abs(x))),

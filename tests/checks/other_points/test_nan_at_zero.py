@@ -1,4 +1,4 @@
-"""A backward that divides zero by zero where forward has the slope zero; and points where no slope exists."""
+"""Mistakes at zeros alone: backward divides zero by zero, or is as wrong as autodiff; points where no slope exists."""
 
 from __future__ import annotations
 
@@ -95,3 +95,83 @@ def test_nan_where_there_is_no_slope_is_told_and_no_failure(name, ns) -> None:
     assert case.verdict in (Verdict.PASSED, Verdict.INCONCLUSIVE)
     (evidence,) = (e for e in case.evidence if e.check == "gradient")
     assert "but forward has no derivative here" in str(evidence.note)
+
+
+def turned(ns, x):
+    """Each row x becomes x sin|x| / |x|, with its derivative."""
+    squares = (x * x).sum(-1, keepdim=True)
+    lengths = ns.where(squares > 0, squares, 1 + 0 * squares).sqrt()
+    return x * ns.where(squares > 0, ns.sin(lengths) / lengths, 1 + 0 * squares)
+
+
+def of_turned(ns, x, g, mended):
+    squares = (x * x).sum(-1, keepdim=True)
+    safe = ns.where(squares > 0, squares, 1 + 0 * squares) if mended else squares
+    lengths = safe.sqrt()
+    ratio, change = ns.sin(lengths) / lengths, (ns.cos(lengths) - ns.sin(lengths) / lengths) / safe
+    if mended:
+        ratio = ns.where(squares > 0, ratio, 1 + 0 * squares)
+    return g * ratio + x * change * (g * x).sum(-1, keepdim=True)
+
+
+def sinc(ns, x):
+    return ns.where(x == 0, 1 + 0 * x, ns.sin(x) / x)
+
+
+def of_sinc(ns, x, g, mended):
+    found = (x * ns.cos(x) - ns.sin(x)) / (x * x)
+    return g * (ns.where(x == 0, 0 * x, found) if mended else found)
+
+
+def parts(ns, x):
+    """x itself as the sum of its positive and its negative part; autodiff gives it the slope 0 at zero."""
+    return ns.sin(ns.where(x > 0, x, 0 * x) + ns.where(x < 0, x, 0 * x))
+
+
+def of_parts(ns, x, g, mended):
+    return g * ns.cos(x) * (1 if mended else (x != 0).to(x.dtype))
+
+
+def within(ns, x):
+    """The nearest point of the unit ball; autodiff and backward are NaN at its centre."""
+    length = (x * x).sum().sqrt()
+    return ns.where(length <= 1, x, x / length)
+
+
+def of_within(ns, x, g, mended):
+    length = (x * x).sum().sqrt()
+    inside = g if mended else g + 0 * x / length
+    return ns.where(length <= 1, inside, (g - x / length * (g * x / length).sum()) / length)
+
+
+@pytest.mark.parametrize("ns", PLACES, ids=["torch", "engine"])
+@pytest.mark.parametrize("mended", [True, False], ids=["right", "wrong"])
+@pytest.mark.parametrize(
+    ("forward", "backward", "shape", "counts"),
+    [
+        (turned, of_turned, [3, 4], True),
+        (sinc, of_sinc, [5], True),
+        (parts, of_parts, [5], True),
+        (parts, of_parts, [4, 5], True),
+        (within, of_within, [4], False),
+    ],
+    ids=["row of zeros", "zero, as autodiff", "parts", "many parts", "zeros, as autodiff"],
+)
+@pytest.mark.usefixtures("unexplained")
+def test_zeros_that_gradcli_tries(ns, forward, backward, shape, counts, mended) -> None:
+    class AtZeros(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return forward(ns, x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return backward(ns, ctx.saved_tensors[0], g, mended)
+
+    (case,) = gradcli.check(AtZeros, {"x": {"shape": shape}}, order=1, shrink=False, samples=1).cases
+    fails = counts and not mended
+    assert case.verdict is (Verdict.FAILED if fails else Verdict.PASSED)
+    assert {e.check for e in case.evidence if e.verdict is Verdict.FAILED} == ({"other-inputs"} if fails else set())
+    told = any("autodiff of forward's body is not finite there either" in note for note in case.notes)
+    assert told is (not counts and not mended)

@@ -217,6 +217,7 @@ def test_at_a_matrix_singular_up_to_rounding_nothing_is_told(backend, monkeypatc
         return [iter(((arguments[0], replace(arguments[1], value=rows)),))]
 
     monkeypatch.setattr("gradcli.checks.other_inputs.other_points", points)
+    monkeypatch.setattr("gradcli.checks.other_inputs.zero_points", lambda *_: [])
     spec = CheckSpec(target="a:B", inputs=(parse_input("b=3"), parse_input("a=3x3")), inputs_from=InputsFrom.FLAGS)
     settings = Settings(order=1, shrink=False, samples=1, only=("gradient", "other-inputs"))
     result = check_object(Solved, case_of(spec, settings))
