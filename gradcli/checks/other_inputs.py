@@ -26,6 +26,7 @@ from gradcli.checks.other_points.points import (
     zero_points,
 )
 from gradcli.checks.other_points.proof import note_of, overflow_note, simplest, wrong_at
+from gradcli.checks.other_points.structure import equal_eigenvalues, label_of_equal_eigenvalues
 from gradcli.checks.other_points.thresholds import around_places, between_thresholds
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
@@ -74,6 +75,7 @@ class OtherInputsCheck(Check):
             closed = hints_of(situation).values.closed
             drawn, data = (with_closed_ends(each, subject.arguments, closed) for each in (drawn, data))
         parts = [part for part in (drawn, {**drawn, **data} if data else {}) if part]
+        parts = parts or ([drawn] if any(equal_eigenvalues(subject.arguments, subject.active)) else [])
         compared, overflow = False, None
         for part in parts + ([all_bounds] if all_bounds.keys() != drawn.keys() else []):
             sweep = _Sweep(situation, witness, part, is_first=part is drawn, counts=part in parts)
@@ -92,6 +94,7 @@ class OtherInputsCheck(Check):
         from gradcli.checks.other_points.other_masks import is_filled_row, label_of_data
 
         subject, label = situation.subject, label_of_data(situation.subject, found.arguments, found.data)
+        label = label or label_of_equal_eigenvalues(subject.arguments, found.arguments)
         steps = counts and iterates(subject, found.arguments) and not stays_wrong(subject, found.arguments)
         filled = counts and is_filled_row(subject, found.arguments, found.value, found.claimed)
         if (
@@ -178,7 +181,8 @@ class _Sweep:
         points = other_points(subject.arguments, self._all_bounds, generator, tried, between, around)
         others = _other_data(subject) if self._is_first else ()
         zeros = zero_points(subject.arguments, self._all_bounds) if self._counts else ()
-        kinds = ((points, False), (zeros, True), (others, False))
+        matrices = equal_eigenvalues(subject.arguments, subject.active) if self._is_first else ()
+        kinds = ((points, False), (zeros, True), (others, False), (matrices, False))
         for candidates, zero in itertools.chain.from_iterable(zip(each, itertools.repeat(z)) for each, z in kinds):
             found = self._first_compared(cotangent, candidates, zero=zero)
             self.compared = self.compared or found is not None

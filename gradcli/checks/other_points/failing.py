@@ -36,14 +36,15 @@ def failures(
     `label` says where that is and how to exclude it, by default the entry with the largest error and its value.
 
     At a kink the gradient is a matter of convention: it is not counted, even if it does not lie between the slopes.
-    A gradient that is wrong at a single point counts if the slopes on both sides of the point are equal.
+    A gradient that is wrong at a single point counts if the slopes on both sides of the point are equal; where one that
+    is not finite is proven wrong, they are.
     """
     proof = proof_at(situation, arguments)
     if proof is None:
         return []
     smooth = [b for b in proof.blocks if b.outcome is Outcome.DIFFERS or _is_smooth(b)]
-    wide = any(b.outcome is Outcome.DIFFERS for b in smooth)
-    lasts = not wide or _lasts(situation, arguments, max(b.max_rel_error for b in smooth))
+    wide = [b.max_rel_error for b in smooth if b.outcome is Outcome.DIFFERS and not _is_not_finite(b)]
+    lasts = not wide or _lasts(situation, arguments, max(wide))
     if not smooth or not (lasts or _breaks_off(situation, arguments, proof, smooth[0])):
         return []
     worst = proof.worst(smooth[0])
@@ -62,6 +63,11 @@ def _is_smooth(block: BlockOutcome) -> bool:
     """Whether a block is wrong at a single point with equal slopes on both sides; NaN there is not counted."""
     point = block.special
     return point is not None and not point.jump and point.left == point.right and bool(np.isfinite(point.claimed))
+
+
+def _is_not_finite(block: BlockOutcome) -> bool:
+    """Whether NaN or infinity was proven wrong in a block."""
+    return block.table is not None and not np.isfinite(block.table.claimed).all()
 
 
 def _counted(block: BlockOutcome) -> BlockOutcome:

@@ -1,4 +1,4 @@
-"""Of two inputs whose difference decides, the one with a value out of the ordinary is named."""
+"""Of two inputs whose difference decides, the one with an unusual value is named; and matrices out of the ordinary."""
 
 import re
 from dataclasses import replace
@@ -144,3 +144,77 @@ def test_a_narrow_branch_for_equal_entries_counts(ns: Any, limit: float, factor:
     (case,) = gradcli.check(logarithmic_mean(ns, limit, factor), inputs, order=1, samples=1, shrink=False).cases
     assert case.verdict is verdict, case.notes
     assert all("are equal" in finding.message for finding in case.findings)
+
+
+def spectral(torch, a, values):
+    """A function of a symmetric matrix by its eigenvalues."""
+    w, v = torch.linalg.eigh((a + a.T) / 2)
+    return v @ torch.diag(values(w)) @ v.T
+
+
+def of_spectral(torch, a, g, mended):
+    """The derivative of the square by its divided differences, which are 0 / 0 for equal eigenvalues."""
+    w, v = torch.linalg.eigh((a + a.T) / 2)
+    apart = w[:, None] - w[None, :]
+    slopes = (w[:, None] ** 2 - w[None, :] ** 2) / torch.where(apart == 0, 1.0, apart) if mended else None
+    slopes = (w[:, None] ** 2 - w[None, :] ** 2) / apart if slopes is None else slopes
+    same = apart == 0 if mended else torch.eye(len(w), dtype=torch.bool)
+    slopes = torch.where(same, w[:, None] + w[None, :], slopes)
+    found = v @ (slopes * (v.T @ g @ v)) @ v.T
+    return (found + found.T) / 2
+
+
+def largest(torch, a, _):
+    return torch.linalg.eigvalsh(a)[-1]
+
+
+def of_largest(torch, a, g, mended):
+    _, v = torch.linalg.eigh(a)
+    return g * torch.outer(v[:, -1], v[:, -1])
+
+
+def eigenvectors(torch, a, _):
+    _, v = torch.linalg.eigh((a + a.T) / 2)
+    return v * v
+
+
+def of_eigenvectors(torch, a, g, mended):
+    w, v = torch.linalg.eigh((a + a.T) / 2)
+    apart = w[None, :] - w[:, None]
+    inverse = torch.where(torch.eye(len(w), dtype=torch.bool), 0.0, 1 / apart)
+    found = v @ (inverse * (v.T @ (2 * g * v))) @ v.T
+    return (found + found.T) / 2
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "mended", "verdict"),
+    [
+        (spectral, of_spectral, True, Verdict.PASSED),
+        (spectral, of_spectral, False, Verdict.FAILED),
+        (largest, of_largest, True, Verdict.PASSED),
+        (eigenvectors, of_eigenvectors, True, Verdict.PASSED),
+    ],
+    ids=["right", "wrong", "a kink", "no derivative"],
+)
+@pytest.mark.usefixtures("unexplained")
+def test_a_matrix_of_equal_eigenvalues(forward, backward, mended, verdict):
+    torch = pytest.importorskip("torch")
+
+    class OfMatrix(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            ctx.save_for_backward(a)
+            return forward(torch, a, lambda w: w * w)
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return backward(torch, ctx.saved_tensors[0], g, mended)
+
+    inputs = {"a": {"shape": [3, 3], "domain": "spd"}}
+    (case,) = gradcli.check(OfMatrix, inputs, order=1, shrink=False, samples=1).cases
+    assert case.verdict is verdict
+    failed = [e for e in case.evidence if e.verdict is Verdict.FAILED]
+    assert [e.check for e in failed] == (["other-inputs"] if verdict is Verdict.FAILED else [])
+    assert all("where a is a multiple of the identity" in str(e.note) for e in failed)
+    assert not any("is wrong" in note for note in case.notes)
