@@ -200,7 +200,7 @@ class _Sweep:
         forward's body gives other values than forward. A claim that is not finite is a mistake if the witness is
         finite, except at large inputs: many a right formula overflows there, so that is only kept as `overflow`. Where
         neither is finite, differences decide: autodiff of forward's body divides zero by zero as easily as backward. It
-        is excused where an input is `zero` throughout.
+        is excused where an input was made `zero`.
         """
         subject, given = self._situation.subject, self._situation.subject.point
         for arguments in candidates:
@@ -230,7 +230,7 @@ class _Sweep:
                 claimed=claimed[1],
                 other=None if other is None else other[1],
                 witness=None if other is None else witness,
-                excused=zero and other is None,
+                zero=zero,
             )
             if is_finite or not bool((np.abs(point) > _OVERFLOWING).any()):
                 return found

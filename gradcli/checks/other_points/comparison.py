@@ -30,7 +30,7 @@ class Comparison:
     """Gradient and reference at one of the other inputs, for one cotangent; `other` is None without a reference.
 
     `data` are the positions of inputs without a gradient that changed; `witness` is the map of the reference.
-    `excused` says that a gradient that is not finite is no failure.
+    `zero` says that an input, or a row of it, was made zero.
     """
 
     subject: Subject
@@ -42,7 +42,12 @@ class Comparison:
     claimed: FloatArray
     other: FloatArray | None
     witness: VectorMap | None
-    excused: bool
+    zero: bool
+
+    @property
+    def excused(self) -> bool:
+        """Whether a gradient that is not finite is no failure, as autodiff divides by the same length."""
+        return self.zero and self.other is None
 
     def doubtful(self, situation: Situation, *, special: bool) -> bool:
         """Whether differences have to decide here: gradient and reference differ, for no known reason.
@@ -94,16 +99,19 @@ class Comparison:
         return bool(gap > _WIDE * max(size, *map(abs, sides)) + noise) and abs(sides[0] - sides[1]) <= gap / 4
 
     def is_smooth_where_not_finite(self) -> bool:
-        """Whether forward shows no kink along a line through the entries whose gradient is not finite.
+        """Whether forward shows no kink and no jump along a line through the entries whose gradient is not finite.
 
-        The slopes to both sides are close, or approach each other as the step becomes shorter.
+        Where an input was made zero, the line goes through its zeros too. The slopes do not grow as the step becomes
+        shorter, and those to both sides are close, or approach each other.
         """
-        line = self._random_line(~np.isfinite(self.claimed))
+        line = self._random_line(~np.isfinite(self.claimed) | (self.zero & (self.point == 0)))
         wide, narrow = self._slopes(line, _LONG_STEP), self._slopes(line, _STEP)
         if wide is None or narrow is None or not np.isfinite([*wide, *narrow]).all():
             return False
-        apart = abs(narrow[0] - narrow[1])
-        return apart <= max(map(abs, narrow)) / 4 or apart <= abs(wide[0] - wide[1]) / 4
+        apart, largest = abs(narrow[0] - narrow[1]), max(map(abs, narrow))
+        if largest > 2 * max(map(abs, wide)):
+            return False
+        return apart <= largest / 4 or apart <= abs(wide[0] - wide[1]) / 4
 
     def _random_line(self, entries: NDArray[np.bool_]) -> FloatArray:
         scales = entry_scales(self.subject.domain, self.point)
@@ -184,8 +192,9 @@ class Comparison:
 
         At a kink any value between the slopes is right. Differences too small for plain quotients count as wrong here.
         """
-        if self.other is None and not np.isfinite(self.claimed).all():
-            return self.is_smooth_where_not_finite()
+        unknown = self.other is None and not np.isfinite(self.claimed).all()
+        if (unknown or self.zero) and not self.is_smooth_where_not_finite():
+            return False
         gap, size, scales = self._gap(), self._size(), entry_scales(map_.domain, self.point)
         here = float(self.cotangent @ self.value)
         if not np.isfinite(gap).all():
