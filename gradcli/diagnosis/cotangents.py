@@ -19,8 +19,6 @@ from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
 
 _ROUNDING, _SAME = 1e-13, 1e-9
-_PERMUTED = 2
-"""At so many inputs with permuted entries, backward has to use the same part of grad_output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,12 +119,8 @@ def _holds_rearranged(suspect: Suspect, form: Callable[[Suspect, Table], bool]) 
 
     A mask of values may leave a single output, whose place then changes with the values.
     """
-    for number in range(_PERMUTED):
-        there = suspect.at(suspect.facts.rearranged(number))
-        table = None if there is None else there.table
-        if there is not None and table is not None and not form(there, table):
-            return False
-    return True
+    tables = ((there, there.table) for there in suspect.rearranged())
+    return all(table is None or form(there, table) for there, table in tables)
 
 
 def _index_used(table: Table, shape: tuple[int, ...]) -> list[int | None]:
@@ -234,7 +228,7 @@ def mixed_up(suspect: Suspect) -> Named | None:
     if any(facts.explains(place, gradients, rows=(row,)) for row in range(1, len(gradients))):
         return None
     for order in _orders(suspect):
-        if suspect.proves(partial(_taken, order=order)):
+        if suspect.proves(partial(_taken, order=order), orders=True):
             return order.kind, f"{suspect.name}: the returned gradient would be right if {order.text}", {}
     return averaged(suspect)
 

@@ -1,6 +1,7 @@
 """A wrong gradient under diagnosis, and what counts as a proof of an explanation."""
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,8 @@ from gradcli.frozen import dataclass
 from gradcli.numerics.wording import of_largest
 from gradcli.results import Evidence, Mismatch
 
+_PERMUTED = 2
+"""At so many inputs with permuted entries, backward has to make the same mistake."""
 Named = tuple[FindingKind, str, dict[str, Any]]
 """A name, its sentence, and further fields of the finding."""
 
@@ -76,13 +79,13 @@ class Suspect:
         """Whether the slopes do not show the error (of one entry in ten thousand, say): they then prove nothing."""
         return self.facts.explains(self.block, self.gradients)
 
-    def at(self, facts: Facts | None) -> "Suspect | None":
-        """The same suspect at other facts; None if its gradient is right there, or backward fails."""
+    def at(self, facts: Facts | None, *, right: bool = False) -> "Suspect | None":
+        """The same suspect at other facts; None if backward fails, or its gradient is right there unless `right`."""
         if facts is None:
             return None
         try:
             there = replace(self, facts=facts, gradients=facts.of(facts.subject.active[self.block]), mismatch=None)
-            return None if there.is_beyond_slopes else there
+            return None if not right and there.is_beyond_slopes else there
         except UserCodeError:  # a failure at inputs that gradcli chose refutes nothing
             return None
 
@@ -92,13 +95,29 @@ class Suspect:
         return self.at(self.facts.elsewhere)
 
     def proves(
-        self, fix: "Callable[[Suspect], Sequence[Gradient] | None]", *, rows: Sequence[int] | None = None
+        self,
+        fix: "Callable[[Suspect], Sequence[Gradient] | None]",
+        *,
+        rows: Sequence[int] | None = None,
+        orders: bool = False,
     ) -> bool:
-        """Whether the gradient changed by `fix` is right, here and at nearby inputs."""
+        """Whether the gradient changed by `fix` is right, here and at nearby inputs.
+
+        A fix that `orders` entries anew has to hold with the entries of the inputs permuted too, also where the
+        gradient is right without it: an index among the inputs, or the order of their values, may happen to be the one
+        that the fix undoes.
+        """
         if self._judged(fix, rows) is not True:
             return False
-        other = self.elsewhere
-        return other is None or other._judged(fix, rows) is not False
+        others = itertools.chain([self.elsewhere], self.rearranged(right=True) if orders else ())
+        return all(other is None or other._judged(fix, rows) is not False for other in others)
+
+    def rearranged(self, *, right: bool = False) -> "Iterator[Suspect]":
+        """The same suspect at inputs with permuted entries; where its gradient is `right` only if this is asked for."""
+        for number in range(_PERMUTED):
+            there = self.at(self.facts.rearranged(number), right=right)
+            if there is not None:
+                yield there
 
     def _judged(self, fix: "Callable[[Suspect], Sequence[Gradient] | None]", rows: Sequence[int] | None) -> bool | None:
         fixed = fix(self)

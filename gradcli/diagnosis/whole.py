@@ -224,7 +224,7 @@ def transposed(suspect: Suspect) -> Named | None:
     for axes in itertools.permutations(range(rank)):
         if axes == tuple(range(rank)):
             continue
-        if suspect.proves(partial(_with_axes, axes=axes)):
+        if suspect.proves(partial(_with_axes, axes=axes), orders=True):
             how = "transposed" if rank == 2 else f"with its axes exchanged (its transpose {list(axes)} is right)"
             return FindingKind.TRANSPOSED, f"{suspect.name}: the returned gradient is the right one, {how}", {}
     return None
@@ -239,7 +239,7 @@ def shifted(suspect: Suspect) -> Named | None:
         for shift in (1, -1, 2, -2, 3, -3):
             if size < LEAST_ROLLED or abs(shift) >= size:
                 continue
-            if suspect.proves(partial(_rolled, shift=-shift, axis=axis)):
+            if suspect.proves(partial(_rolled, shift=-shift, axis=axis), orders=True):
                 return (
                     FindingKind.WRONG_SHIFT,
                     f"{suspect.name}: the returned gradient is the right one, rolled by {shift} along axis {axis}",

@@ -100,6 +100,7 @@ def _swapped(node: ast.expr, scope: Scope, idiom: Idiom) -> Iterator[tuple[float
         yield 1, node.value
     elif isinstance(node, ast.Subscript) and not _is_size(node):
         yield from ((1, summed) for summed in _index_summed(node, idiom))
+        yield from ((1, inverted) for inverted in _index_inverted(node))
         flags = isinstance(node.value, ast.Attribute) and node.value.attr == "needs_input_grad"
         yield 1.1, build("any(E)", E=node.value) if flags else node.value
     if _is_size(node):
@@ -132,6 +133,16 @@ def _index_summed(node: ast.Subscript, idiom: Idiom) -> Iterator[ast.expr]:
     )
     if numbers and whole:
         yield idiom.summed(node.value, numbers, keep=False)
+
+
+def _index_inverted(node: ast.Subscript) -> Iterator[ast.expr]:
+    """The entries in the order of the inverse permutation: `g[..., order.argsort()]` for `g[..., order]`."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    for place, part in enumerate(parts):
+        if isinstance(part, ast.Name | ast.Attribute):
+            turned = [*parts[:place], build("E.argsort()", E=part), *parts[place + 1 :]]
+            index = turned[0] if len(turned) == 1 else ast.Tuple(elts=turned, ctx=ast.Load())
+            yield ast.Subscript(value=node.value, slice=index, ctx=ast.Load())
 
 
 def _is_number(node: ast.expr, *kinds: type) -> bool:

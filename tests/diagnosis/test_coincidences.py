@@ -39,6 +39,41 @@ def test_a_roll_of_equal_entries_is_not_called_a_shift():
     assert finding.kind is not K.WRONG_SHIFT, finding.message
 
 
+class Reordered(ns.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, order):
+        ctx.order = order
+        return x[:, order]
+
+    @staticmethod
+    def backward(ctx, g):
+        return g[:, ctx.order.argsort()], None
+
+
+class ReorderedAgain(Reordered):
+    @staticmethod
+    def backward(ctx, g):
+        order = ctx.order
+        return g[:, order], None
+
+
+@pytest.mark.parametrize("order", [[1, 3, 0, 2], [1, 2, 3, 0]])
+def test_an_order_that_one_permutation_has_is_not_taken_for_every_one(order):
+    assert found(Reordered, (3, 4), np.array(order)) == ()
+    (finding,) = found(ReorderedAgain, (3, 4), np.array(order))
+    assert "`g[:, order]` where `g[:, order.argsort()]` belongs" in finding.message
+    assert finding.kind is K.WRONG_SHIFT
+
+
+def test_an_order_that_one_sorted_input_has_is_not_taken_for_every_one():
+    x = np.array([0.5, 1.5, -0.7, 1.1])
+    taken = lambda x, g: g[x.argsort()]  # noqa: E731
+    assert found(function(lambda x: x.sort()[0], lambda g, x, y: taken(x.argsort(), g)), x) == ()
+    findings = found(function(lambda x: x.sort()[0], lambda g, x, y: taken(x, g)), x)
+    assert findings
+    assert not any("were reversed" in f.message or "rolled" in f.message for f in findings)
+
+
 def test_equal_inputs_do_not_hide_swapped_gradients():
     made = function(lambda a, b: a * b * b, lambda g, a, b, y: (2 * g * a * b, g * b * b))
     findings = found(made, np.full(3, 2.0), np.full(3, 2.0))

@@ -16,7 +16,7 @@ _PRODUCTS = ("mm", "matmul", "bmm", "mul", "div", "dot", "mv", "einsum", "solve"
 _REDUCTIONS = ("sum", "mean", "amax", "amin", "prod", "logsumexp", "norm", "cumsum", "cumprod", "softmax", "squeeze")
 _CONVOLUTIONS = tuple(f"conv{kind}{axes}d" for kind in ("", "_transpose") for axes in (1, 2, 3))
 _TURNS = ("t", "transpose", "permute", "swapaxes", "T", "mT", "mH", "H")
-_SHIFTS = ("flip", "roll", "flipud", "fliplr", "repeat", "repeat_interleave")
+_SHIFTS = ("flip", "roll", "flipud", "fliplr", "repeat", "repeat_interleave", "argsort")
 _CASTS = ("half", "bfloat16", "float", "to", "type", "astype")
 CORRECTED = "with this corrected, the returned gradient is right"
 """What ends the sentence on a change of backward that was tried."""
