@@ -25,19 +25,37 @@ def unreduced(suspect: Suspect) -> Named | None:
                 return (
                     FindingKind.MISSING_REDUCTION,
                     f"{suspect.name} has shape {list(block.shape)}: the returned gradient of shape "
-                    f"{list(arrays[0].shape)} was not summed over "
-                    f"ax{'es' if count > 1 else 'is'} {', '.join(map(str, axes))}",
+                    f"{list(arrays[0].shape)} was not summed over {_named(axes)}",
+                    {},
+                )
+            leading = suspect.mismatch is not None and axes == tuple(range(rank - len(suspect.shape)))
+            if leading and suspect.proves(partial(_averaged, axes=axes)):
+                return (
+                    FindingKind.MISSING_REDUCTION,
+                    f"{suspect.name} has shape {list(block.shape)}: the returned gradient of shape "
+                    f"{list(arrays[0].shape)} is not reduced to it: the framework sums over {_named(axes)}, and the "
+                    "sum is wrong, but the mean would be right",
                     {},
                 )
     return None
+
+
+def _named(axes: tuple[int, ...]) -> str:
+    return f"ax{'es' if len(axes) > 1 else 'is'} {', '.join(map(str, axes))}"
+
+
+def _averaged(suspect: Suspect, *, axes: tuple[int, ...]) -> list[Gradient]:
+    return each(suspect, lambda g: _summed_to(g, axes, suspect.shape, mean=True))
 
 
 def _summed(suspect: Suspect, *, axes: tuple[int, ...]) -> list[Gradient]:
     return each(suspect, lambda g: _summed_to(g, axes, suspect.shape))
 
 
-def _summed_to(gradient: NDArray[Any], axes: tuple[int, ...], shape: tuple[int, ...]) -> Gradient:
-    total: NDArray[Any] = gradient.sum(axis=axes)
+def _summed_to(
+    gradient: NDArray[Any], axes: tuple[int, ...], shape: tuple[int, ...], *, mean: bool = False
+) -> Gradient:
+    total: NDArray[Any] = gradient.mean(axis=axes) if mean else gradient.sum(axis=axes)
     return total.reshape(shape) if total.size == int(np.prod(shape)) else None
 
 

@@ -187,6 +187,8 @@ def _operations(node: ast.BinOp) -> Iterator[tuple[float, ast.AST]]:
         yield 1 + 0.3 * place, ast.BinOp(left=node.left, op=other(), right=node.right)
     yield 0.8, node.left
     yield 0.8, node.right
+    if isinstance(node.op, ast.Sub):
+        yield 0.9, ast.UnaryOp(op=ast.USub(), operand=node.right)
     if isinstance(node.op, _ORDERED):
         yield 0.85 + 0.1 * _length(node), ast.BinOp(left=node.right, op=node.op, right=node.left)
     if isinstance(node.op, ast.Pow):

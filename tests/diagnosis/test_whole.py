@@ -80,3 +80,17 @@ def test_zeros_at_these_values_alone_are_no_missing_gradient(name):
     assert (is_missing is None) == (not findings)
     for finding in findings:
         assert (finding.kind is FindingKind.MISSING_GRADIENT) == is_missing, finding.message
+
+
+REPEATED = {
+    "a sum over the rows": (lambda g, x, y: (g + 0 * x).expand(4, 3) * 0.25, None),
+    "its mean": (lambda g, x, y: (g + 0 * x).expand(4, 3), "the framework sums over axis 0, and the sum"),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_a_gradient_with_an_axis_more_that_is_summed_wrongly_lacks_no_factor(name):
+    backward, says = REPEATED[name]
+    findings = found(function(lambda x: x.sum(), backward), (3,))
+    assert [f.kind for f in findings] == ([] if says is None else [FindingKind.MISSING_REDUCTION])
+    assert all(says in f.message for f in findings)

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.backends.base import Subject
 from gradcli.cases import Argument, with_defaults
 from gradcli.diagnosis.facts import Facts
 from gradcli.errors import UserCodeError
+from gradcli.inputs.hints.reading import read_hints
 
 _BEYOND = (3.0, -3.0)
 """Factors of the inputs: to 3 and 6, where clamps and piecewise functions often change, and to the other signs. A
@@ -29,6 +31,8 @@ _ELEMENTWISE = (None, "normal", "uniform", "positive", "unit", "open-interval", 
 """Domains that longer inputs made of the same entries belong to, too."""
 _WITH_ZERO = (None, "normal", "uniform", "literal", "npz")
 """Domains that zeros may belong to."""
+_FURTHER = ("*", "...")
+"""What stands for any number of axes in a documented shape."""
 _FEWEST = 3
 """The least length of an axis that is added."""
 _Resizing = Callable[[NDArray[Any]], tuple[NDArray[Any], tuple[int, ...]]]
@@ -138,14 +142,23 @@ def at_reordered_sizes(facts: Facts) -> Iterator[Facts]:
 def at_other_ranks(facts: Facts) -> Iterator[Facts]:
     """The facts where the inputs with the most axes have one more, the last one or the first one.
 
-    Axis 1 of a matrix is its last one as well, and an edit along the one may be meant along the other.
+    Axis 1 of a matrix is its last one as well, and an edit along the one may be meant along the other. None where
+    documentation gives a shape: the number of axes is then meant.
     """
+    if _gives_ranks(facts.subject):
+        return
     sizes = _sizes(facts)
     length = next(n for n in itertools.count(_FEWEST) if n not in sizes)
     rank = max((a.value.ndim for a in facts.subject.arguments if a.is_tensor), default=0)
     last = partial(_shape_with_axis, rank=rank, length=length, at_end=True)
     first = partial(_shape_with_axis, rank=rank, length=length, at_end=False)
     yield from _kept(_AT_OTHER_RANKS, facts, [last, first] if rank else [])
+
+
+def _gives_ranks(subject: Subject) -> bool:
+    """Whether documentation gives an argument a shape, without any further axes before it such as `*` or `...`."""
+    documented = read_hints(subject.info, [a.name for a in subject.arguments]).documented
+    return any(shape and not any(str(axis).startswith(_FURTHER) for axis in shape) for shape in documented.values())
 
 
 def _kept(name: str, facts: Facts, made: Sequence[_Resizing]) -> Iterator[Facts]:

@@ -46,6 +46,20 @@ class Softmax(Function):
         (y,) = ctx.saved_tensors
         return y * (g {sign} (g * y).sum(1, keepdim=True))
 """
+BESIDE = """
+class Beside(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return -(torch.softmax(x, -1) * w).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        y = torch.softmax(x, -1)
+        post = y * (w - (y * w).sum(-1, keepdim=True))
+        return {slope} * g, -y * g
+"""
 RATIO = """
 class Ratio(Function):
     @staticmethod
@@ -120,6 +134,8 @@ def checked(tmp_path, source, *, samples=1):
         LAGGED.format(by_y=LAGGED_RIGHT),
         SOFTMAX.format(sign="-"),
         RATIO.format(by_step=RATIO_RIGHT),
+        BESIDE.format(slope="-post"),
+        SOFTMAX.format(sign="-").replace("Function):", 'Function):\n    """x: (rows, columns)"""\n'),
         OUTER.format(condition="False"),
         WAVE.format(returned="g * torch.cos(x) * height, g * s"),
         ROOT.format(mask="(x * w > ctx.low) * "),
@@ -138,6 +154,18 @@ def test_an_axis_that_is_the_last_one_of_a_matrix_is_named_as_the_last(tmp_path)
 def test_a_correction_for_matrices_alone_says_so(tmp_path):
     (finding,) = checked(tmp_path, SOFTMAX.format(sign="+")).findings
     assert f"{CORRECTED} for inputs with as many axes as these, but not for others" in finding.message
+
+
+@pytest.mark.parametrize(("shape", "is_limited"), [("(rows, columns)", False), ("(*, columns)", True)])
+def test_a_correction_for_matrices_is_limited_to_them_unless_documentation_is(tmp_path, shape, is_limited):
+    documented = SOFTMAX.replace("class Softmax(Function):", f'class Softmax(Function):\n    """x: {shape}"""\n')
+    (finding,) = checked(tmp_path, documented.format(sign="+")).findings
+    assert finding.message.endswith(CORRECTED) is not is_limited
+
+
+def test_a_term_too_many_is_named_as_such_and_not_as_a_lack_of_its_opposite(tmp_path):
+    (finding,) = checked(tmp_path, BESIDE.format(slope="(torch.exp(x) - post)")).findings
+    assert "`(torch.exp(x) - post) * g` where `-post * g` belongs" in finding.message
 
 
 def test_a_correction_has_to_hold_where_one_input_is_larger_than_the_other(tmp_path):
