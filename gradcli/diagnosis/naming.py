@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
 from gradcli.diagnosis.code.location import Seen, SuspectLine, locate
+from gradcli.diagnosis.code.replaced import perhaps_replaced
 from gradcli.diagnosis.code.unused import at_unused_value
 from gradcli.diagnosis.entries import entries_of, worst_entries, wrong_mask
 from gradcli.diagnosis.facts import Facts
@@ -176,7 +177,7 @@ def _gradients(
             if finding is None:
                 continue
             finding = _with_correction(finding, here, mismatch) if corrections else finding
-            found.append((at_unused_value(finding, subject.info), witness, own))
+            found.append((perhaps_replaced(at_unused_value(finding, subject.info), subject), witness, own))
     unexplained = [str(finding.input) for finding, _, _ in found if finding.location is None]
     for finding, witness, own in found:
         seen = Seen(wrong=unexplained, right=right, wrong_entries=_wrong_entries(finding, witness, own))

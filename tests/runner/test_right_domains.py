@@ -137,3 +137,42 @@ def test_a_threshold_on_a_difference_is_not_excused_by_positive_inputs() -> None
     (wrong,) = gradcli.check(contrastive(1.0)).cases
     assert (right.verdict, wrong.verdict) == (Verdict.PASSED, Verdict.FAILED)
     assert "right where" not in told(wrong)
+
+
+CLAMPED = """
+import gradcli.engine as ns
+
+class Inner(ns.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        x = ns.clamp(x, {low})
+        ctx.save_for_backward(x, w)
+        return {value}
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return {by_x}, {by_w}
+"""
+ROOT = {"low": "min=1 - 0.5", "value": "w * (x - 0.25).sqrt()", "by_w": "g * (x - 0.25).sqrt()"}
+RANGE = "the gradient is right for values between 0.5 and 2.5"
+
+
+@pytest.mark.parametrize(
+    ("parts", "fails", "says"),
+    [
+        ({**ROOT, "by_x": "g * w / (2 * (x - 0.25).sqrt()) * (x > 0.5)"}, False, False),
+        ({**ROOT, "by_x": "g * w / (2 * (x - 0.25).sqrt())"}, True, True),
+        ({**ROOT, "by_x": "g * w / (3 * (x - 0.25).sqrt())"}, True, False),
+        ({"low": "min=0.5", "value": "x * 3 + w", "by_x": "g * 3", "by_w": "g"}, True, False),
+    ],
+)
+def test_a_range_that_forward_clamps_to_is_named_where_the_gradient_is_right_in_it(
+    parts: dict[str, str], fails: bool, says: bool, tmp_path: Path
+) -> None:
+    file = tmp_path / "inner.py"
+    file.write_text(CLAMPED.format(**parts))
+    (case,) = gradcli.check(str(file), order=1, samples=1).cases
+    assert (case.verdict is Verdict.FAILED) == fails
+    assert any(RANGE in note and "-i x=3x4,domain=open-interval,lo=0.5,hi=2.5" in note for note in case.notes) == says
+    assert not (says and any("surrogate" in finding.message for finding in case.findings))

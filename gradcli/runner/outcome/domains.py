@@ -56,7 +56,7 @@ def positive_note(
     failing = [subject.arguments, smallest]
 
     def excuses(chosen: tuple[InputSpec, ...]) -> bool:
-        if _are_positive(chosen, smallest) or not _is_right(recheck, chosen, subject.arguments, result, case):
+        if _are_positive(chosen, smallest) or not is_right_for(recheck, chosen, subject.arguments, result, case):
             return False
         others = itertools.chain(
             _made_positive(chosen, failing),
@@ -104,13 +104,15 @@ def ordered_note(
             continue
         for domains in ORDERED:
             chosen = drawn(pair, domains)
-            if not _is_right(recheck, chosen, subject.arguments, result, case):
+            if not is_right_for(recheck, chosen, subject.arguments, result, case):
                 continue
             if recheck.is_refuted(_put_in_order(pair, subject.arguments)):
                 continue
             # Both positive, in the other order: if the gradient is right there too, the order is not the reason.
             turned = drawn(pair, ORDERED[1][::-1])
-            if any(recheck.is_refuted(a) or recheck.fails(a) for a in _drawn(turned, subject.arguments, result, case)):
+            if any(
+                recheck.is_refuted(a) or recheck.fails(a) for a in drawn_from(turned, subject.arguments, result, case)
+            ):
                 low, high = pair
                 flags = " ".join(spec.as_flag() for spec in chosen)
                 return (
@@ -141,7 +143,7 @@ def summed_note(
     if gradient is None or gradient.shape is None or not raw.sums_down or gradient.shape == given:
         return None
     larger = replace(specs[0], shape=gradient.shape)
-    if not _is_right(Recheck(subject, proof, case.settings, case.seed), (larger,), subject.arguments, result, case):
+    if not is_right_for(Recheck(subject, proof, case.settings, case.seed), (larger,), subject.arguments, result, case):
         return None
     returned, own = list(gradient.shape), list(given)
     return (
@@ -167,7 +169,7 @@ def distinct_note(
         if spec.domain != "indices" or not spec.shape or not isinstance(high, int) or spec.shape[-1] > high:
             continue
         different = replace(spec, domain="permutation", parameters=(("high", high),))
-        if _is_right(recheck, (different,), subject.arguments, result, case):
+        if is_right_for(recheck, (different,), subject.arguments, result, case):
             return (
                 f"the gradient is wrong where an index repeats in {spec.name}, and was right wherever gradcli tried "
                 f"different ones: if they are always different in your program, rerun with {different.as_flag()}"
@@ -222,7 +224,7 @@ def _larger(
 ) -> Iterator[tuple[Argument, ...]]:
     """Arguments drawn from the domain, with larger numbers."""
     names = {spec.name for spec in chosen}
-    for drawn in _drawn(chosen, arguments, result, case):
+    for drawn in drawn_from(chosen, arguments, result, case):
         yield tuple(
             replace(a, value=np.asarray(a.value * _LARGER, dtype=a.value.dtype)) if a.name in names else a
             for a in drawn
@@ -236,7 +238,7 @@ def _beyond_the_draws(
 
     Random inputs seldom come near a threshold on a difference of two of them; at small ones every difference is small.
     """
-    for drawn in itertools.islice(_drawn(chosen, subject.arguments, result, case), 1):
+    for drawn in itertools.islice(drawn_from(chosen, subject.arguments, result, case), 1):
         floating = [i for i, a in enumerate(drawn) if a.is_tensor and a.value.dtype.kind == "f" and is_drawn(a)]
         generator = np.random.default_rng([case.seed, 41])
         left_out = set(Change) - {Change.SCALED, Change.SMALL}
@@ -244,7 +246,7 @@ def _beyond_the_draws(
             yield from itertools.islice(candidates, 1)
 
 
-def _drawn(
+def drawn_from(
     chosen: Sequence[InputSpec], arguments: Sequence[Argument], result: CheckResult, case: CheckCase
 ) -> Iterator[tuple[Argument, ...]]:
     """The arguments with the chosen inputs drawn from their new domains, first with the other inputs as they are."""
@@ -258,9 +260,9 @@ def _drawn(
         )
 
 
-def _is_right(
+def is_right_for(
     recheck: Recheck, chosen: Sequence[InputSpec], arguments: Sequence[Argument], result: CheckResult, case: CheckCase
 ) -> bool:
     """Whether the check passes at all samples. One direction is tested first: it refutes most wrong gradients."""
-    drawn = _drawn(chosen, arguments, result, case)
+    drawn = drawn_from(chosen, arguments, result, case)
     return all(not recheck.is_refuted(these) and recheck.passes(these) for these in drawn)

@@ -13,6 +13,7 @@ from gradcli.diagnosis.naming import name_findings, without_names
 from gradcli.errors import OverrunError
 from gradcli.inputs.hints.reading import read_hints
 from gradcli.results import CheckResult, Evidence, Finding
+from gradcli.runner.outcome.clamped import CLAMPS, clamped_note, without_advice
 from gradcli.runner.outcome.contained import contained
 from gradcli.runner.outcome.convergence import unconverged_note
 from gradcli.runner.outcome.domains import distinct_note, ordered_note, positive_note, summed_note
@@ -85,6 +86,7 @@ def explained(
         )
     if excuse is not None:
         result = replace(result, notes=(excuse, *result.notes))
+        named = tuple(without_advice(finding) for finding in named) if CLAMPS in excuse else named
     result = replace(result, notes=(*result.notes, *internal))
     result = replace(result, smallest=tuple(pasted(arguments)), findings=named)
     return result if failures is None else _saved(result, case, arguments, findings[0], failures)
@@ -140,7 +142,8 @@ def _excuse(
     found = ordered_note(result, case, subject, finding, evidence)
     if found is None and result.inputs_from == InputsFrom.INFERRED.value:
         found = (
-            summed_note(result, case, subject, finding, evidence)
+            clamped_note(result, case, subject, finding, evidence)
+            or summed_note(result, case, subject, finding, evidence)
             or distinct_note(result, case, subject, finding, evidence)
             or positive_note(result, case, subject, finding, evidence, smallest)
         )
