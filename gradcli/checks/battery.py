@@ -12,6 +12,7 @@ from gradcli.backends.base import Counters, Subject
 from gradcli.backends.tensor.refusals import refusal_of
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.registry import CHECKS
+from gradcli.checks.repeat import concerns_later_passes
 from gradcli.checks.returns import ReturnsCheck
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.results import Evidence
@@ -93,6 +94,8 @@ class _Battery:
     found: list[Evidence] = field(default_factory=list)
     failed: bool = False
     stopped: bool = False
+    first_alone: bool = False
+    """Whether only what the first pass through the graph of a call returns is looked at."""
 
     def due(self, part: Part) -> Iterator[Check]:
         """The checks of this part, one at a time, until one fails that later ones depend on."""
@@ -100,6 +103,8 @@ class _Battery:
             if self.stopped:
                 return
             if self.failed and check.name in _FOR_THE_UNFAILED:
+                continue
+            if self.first_alone and check.name != "gradient":
                 continue
             if not self.situation.settings.wants(check.name):
                 self.found.append(left_out(check.name, "left out on request"))
@@ -145,7 +150,10 @@ class _Battery:
         fails = any(e.verdict is Verdict.FAILED for e in found)
         doubts = any(e.verdict is Verdict.INCONCLUSIVE for e in found)
         self.failed = self.failed or fails
-        self.stopped = self.stopped or (fails and check.name in _STOPPING) or (doubts and check.name == "forward")
+        later = fails and check.name == "repeat" and concerns_later_passes(found)
+        self.first_alone = self.first_alone or later
+        stops = fails and check.name in _STOPPING and not later
+        self.stopped = self.stopped or stops or (doubts and check.name == "forward")
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """backward gives the same gradient each time: repeated, and with another call in between."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import final
 
 from gradcli.backends.base import Gradients
@@ -67,6 +67,8 @@ class RepeatCheck(Check):
         reference, same_graph = situation.passes()
         together = situation.together()
         overwritten = self._overwritten(situation)
+        if overwritten or isinstance(same_graph, UserCodeError) or self._retained(situation, reference, same_graph):
+            situation.subject.derivative_map(1).retains = False
         yield from overwritten
         if overwritten:
             return
@@ -93,10 +95,14 @@ class RepeatCheck(Check):
             )
         else:
             yield from (
-                self._differing(situation, reference, same_graph, *_RETAINED)[:1]
+                self._retained(situation, reference, same_graph)
                 or self._reseeded(situation)
                 or self._first(situation, reference)
             )
+
+    def _retained(self, situation: Situation, reference: Gradients, again: Gradients) -> list[Evidence]:
+        """A finding where a second pass through one graph gives another gradient."""
+        return self._differing(situation, reference, again, *_RETAINED)[:1]
 
     def _overwritten(self, situation: Situation) -> list[Evidence]:
         """A finding for each active input whose gradient, once returned, was changed by a further pass."""
@@ -153,6 +159,14 @@ class RepeatCheck(Check):
         except UserCodeError as error:
             return None, error
         return found, None
+
+
+def concerns_later_passes(found: Sequence[Evidence]) -> bool:
+    """Whether all failures are of later passes through the graph of one call, so that the first may be compared."""
+    failed = [e.finding for e in found if e.verdict is Verdict.FAILED]
+    return bool(failed) and all(
+        f is not None and (f.kind is FindingKind.SECOND_BACKWARD_FAILS or f.hint == _COPY) for f in failed
+    )
 
 
 def _worded(situation: Situation, sentence: str) -> str:

@@ -33,6 +33,8 @@ _CONSEQUENCES = frozenset(
     {FindingKind.SECOND_BACKWARD_FAILS, FindingKind.NONDETERMINISTIC_BACKWARD, FindingKind.NONDETERMINISTIC_FORWARD}
 )
 """Findings that a write in place causes: left out next to a finding of the write."""
+_OF_OTHER_PASSES = frozenset({FindingKind.WRONG_ARITY, FindingKind.STATEFUL, FindingKind.SECOND_BACKWARD_FAILS})
+"""Findings that do not say why the values of a first pass are wrong."""
 _BESIDE = frozenset(
     {
         FindingKind.LEAKS_MEMORY,
@@ -111,7 +113,7 @@ def _name_all(
     failed: Sequence[Evidence], subject: Subject, seed: int, corrections: bool, right: Sequence[str]
 ) -> tuple[Finding, ...]:
     named = list(_named_by_checks(failed, subject, seed, corrections))
-    spoken_for = {finding.input for finding in named if finding.kind is not FindingKind.WRONG_ARITY}
+    spoken_for = {finding.input for finding in named if finding.kind not in _OF_OTHER_PASSES}
     values = [e for e in failed if e.finding is None]
     first = [e for e in values if e.order == 1 and e.input not in spoken_for]
     named += _gradients(first, subject, seed, corrections, right)

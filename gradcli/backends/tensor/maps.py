@@ -194,7 +194,6 @@ class TensorMap(VectorMap):
         self._order = order
         self._counters = counters
         self._lower = self.below = lower
-        self._retainable = True
         self._tracked = order > 1 or caller.asks_for_grad
 
     @property
@@ -289,13 +288,13 @@ class TensorMap(VectorMap):
 
     def value_and_vjps(self, x: FloatArray, cotangents: FloatArray) -> tuple[FloatArray | None, FloatArray]:
         """As `vjp_many`, and at order 1 the value from the same forward; one forward each where its graph is lost."""
-        if self._retainable:
+        if self.retains:
             try:
                 return self._gradients(x, cotangents, with_value=True)
             except UserCodeError:
                 if len(cotangents) == 1:
                     raise
-                self._retainable = False
+                self.retains = False
         rows = [self._gradients(x, row[None], with_value=False)[1] for row in cotangents]
         return None, np.concatenate(rows)
 

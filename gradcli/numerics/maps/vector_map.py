@@ -37,6 +37,8 @@ class VectorMap(ABC):
     """The ends of the open interval in which each coordinate of x must lie; None if they may have any value."""
     given: bool = False
     """Whether the user gave the values of x, or of some inputs: forward may not be meant for other values."""
+    retains: bool = True
+    """Whether several cotangents may be passed back through the graph of one evaluation, where that can be kept."""
     below: VectorMap | None = None
     """The map whose gradient this map computes; None at order 1. Its domain is the first part of this one's."""
 

@@ -121,3 +121,44 @@ def test_a_caller_that_copies_may_allow_it(ns):
     only = ("repeat", "gradient")
     assert not gradcli.check(Double, (X.value,), order=1, only=only, shrink=False).ok
     assert gradcli.check(Double, (X.value,), order=1, only=only, allow={"stateful": "the caller copies it"}).ok
+
+
+@pytest.mark.parametrize("manner", ["shared", "a view", "on ctx"])
+@pytest.mark.parametrize("of_y", [1, -1])
+def test_a_gradient_that_is_wrong_in_the_first_pass_is_named_beside(backend, ns, manner, of_y):
+    returned, buffers = MANNERS[manner], {}
+
+    class Product(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return returned(ns, ctx, of_y * g * y, buffers), of_y * g * x
+
+    wrong = [] if of_y == 1 else [(FindingKind.WRONG_SIGN, "x"), (FindingKind.WRONG_SIGN, "y")]
+    _, _, findings = examined(backend, Product, X, Y, order=1)
+    assert [(f.kind, f.input) for f in findings] == [(FindingKind.STATEFUL, "x"), *wrong]
+
+
+@pytest.mark.parametrize("factor", [1, 3])
+def test_a_gradient_that_is_added_to_a_kept_one_is_compared_in_the_first_pass(backend, ns, factor):
+    class Square(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.total = 0
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            ctx.total = ctx.total + 2 * factor * g * x
+            return ctx.total * 1
+
+    wrong = [] if factor == 1 else [FindingKind.WRONG_FACTOR]
+    _, _, findings = examined(backend, Square, X, order=1)
+    assert [f.kind for f in findings] == [FindingKind.SECOND_BACKWARD_FAILS, *wrong]
