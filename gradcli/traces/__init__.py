@@ -1,7 +1,7 @@
 """What one forward and backward pass did: the graph, the hook calls and the symptoms, as frozen values."""
 
 from gradcli.traces.fates import GraphCut, TensorFate
-from gradcli.traces.faults import MOST_CHECKED, NodeCheck, NonFinite, VersionConflict, WrongNode
+from gradcli.traces.faults import MOST_CHECKED, NodeCheck, NonFinite, UnseenWrite, VersionConflict, WrongNode
 from gradcli.traces.graph import SCHEMA, TraceGraph
 from gradcli.traces.hooks import HookCall, HookRegistration
 from gradcli.traces.memory import Held, MemoryLedger, MemoryPeak, SavedTensor, Storage
@@ -27,6 +27,7 @@ __all__ = [
     "TensorFate",
     "TraceGraph",
     "TraceNode",
+    "UnseenWrite",
     "VersionConflict",
     "WrongNode",
 ]

@@ -49,6 +49,16 @@ class NonFinite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnseenWrite:
+    """An operation `by` that wrote to the tensor called `name` through another one that shares its memory, unseen."""
+
+    name: str
+    made_at: SourceSite | None
+    by: str
+    at: SourceSite | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WrongNode:
     """A node whose backward is not the derivative of its own forward: the call, its module, and what is wrong.
 

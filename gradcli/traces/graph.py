@@ -6,7 +6,7 @@ from gradcli._version import __version__
 from gradcli.display import Displayed
 from gradcli.frozen import dataclass
 from gradcli.traces.fates import GraphCut, TensorFate
-from gradcli.traces.faults import NodeCheck, NonFinite, VersionConflict, WrongNode
+from gradcli.traces.faults import NodeCheck, NonFinite, UnseenWrite, VersionConflict, WrongNode
 from gradcli.traces.hooks import HookCall, HookRegistration
 from gradcli.traces.memory import MemoryLedger
 from gradcli.traces.nodes import TraceNode
@@ -56,6 +56,7 @@ class TraceGraph(Displayed):
     unregistered: tuple[str, ...] = ()
     non_finite: NonFinite | None = None
     version_conflict: VersionConflict | None = None
+    unseen_writes: tuple[UnseenWrite, ...] = ()
     wrong_nodes: tuple[WrongNode, ...] = ()
     node_check: NodeCheck | None = None
     results: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ from gradcli.traces import (
     SourceSite,
     TensorFate,
     TraceNode,
+    UnseenWrite,
     VersionConflict,
 )
 from gradcli.tracing.gradients import GradientLog
@@ -27,6 +28,7 @@ from gradcli.tracing.operations import GRADIENTS, NEW_LEAVES, OperationLog
 from gradcli.tracing.origins.nonfinite import Origins
 from gradcli.tracing.origins.overwritten import Overwritten
 from gradcli.tracing.origins.provenance import Loss, Provenance, by_mode, how_lost, only_written_to
+from gradcli.tracing.origins.unseen import unseen_writes
 from gradcli.tracing.reading import Lens, maker_of, requires_grad
 from gradcli.tracing.registration import HookWatch
 from gradcli.tracing.sites import is_users_function, site_of_function, site_of_stack, source_line
@@ -131,6 +133,15 @@ class Facts:
             changed_by=None if changed is None else changed.name,
             changed_at=None if changed is None else changed.site,
         )
+
+    def unseen_writes(self) -> tuple[UnseenWrite, ...]:
+        """The writes to named results in the last pass that autograd did not record."""
+        results = [
+            (e.tensor, e.name)
+            for e in self._table
+            if maker_of(e.tensor) is not None and self._node_of(e.tensor) is not None
+        ]
+        return tuple(unseen_writes(self.lens, self.operations, results))
 
     # --- hooks
     def hook_calls(self) -> tuple[HookCall, ...]:

@@ -170,6 +170,7 @@ class Tracer:
             result_in_pass=facts.result_in_pass(),
             non_finite=facts.non_finite(self.result),
             version_conflict=facts.version_conflict(error),
+            unseen_writes=facts.unseen_writes(),
             unregistered=tuple(dict.fromkeys(self.names.stray)),
             fills_grad=self.fills_grad,
             filled_inside=facts.names_of(self.filled_inside),

@@ -73,7 +73,7 @@ def _reasons(changes: Sequence[Change]) -> str:
 def _reason(change: Change) -> tuple[str, str]:
     call = change.call
     factor = "" if call.factor is None else f" ({call.factor:.6g}x)"
-    return who(call), f"{_did(call)}{factor}{'' if change.whole else ' (in some of its entries)'}"
+    return who(call), f"{_did(call)}{factor}{'' if change.whole else ' (on some of the paths to it)'}"
 
 
 def _did(call: HookCall) -> str:

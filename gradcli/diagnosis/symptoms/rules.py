@@ -72,6 +72,14 @@ def _lints(graph: TraceGraph) -> Iterator[str]:
             f"the graph above is that of the backward pass from {graph.pass_root or 'another tensor'}{where}, "
             f"not of the returned {graph.root_name or 'result'}"
         )
+    known = None if graph.version_conflict is None else graph.version_conflict.changed_at
+    for write in (each for each in graph.unseen_writes if each.at is None or each.at != known):
+        made = "" if write.made_at is None else f" ({write.made_at})"
+        yield (
+            f"{write.at or 'the program'} writes to the memory of {write.name}{made} with {write.by}, through a tensor "
+            "without a graph, as detach() or .data gives it: autograd does not record this, so gradients through "
+            f"{write.name} may not be those of the values that were computed; write to a copy"
+        )
     for held in graph.unregistered:
         yield (
             f"{held}: parameters(), to() and state_dict() leave its tensors out, so an optimizer made from "
