@@ -1,6 +1,7 @@
 """What is to be checked, as plain frozen values: inputs, specs and the cases made of them."""
 
 import math
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import field, replace
@@ -54,7 +55,8 @@ class InputSpec:
     `kind` is "tensor" or "value". For a tensor: `shape`, `dtype` (None: the run's), `domain` with its `parameters`
     (for example high=4 for indices, or lo and hi for open-interval), `layout` ("coo" or "csr" for a sparse tensor), and
     `requires_grad` (None: yes for floats).
-    For a value: `value`, any Python literal, or nested lists of numbers for `domain == "literal"` tensors.
+    For a value: `value`, any Python literal or a `FrameworkObject`, or nested lists of numbers for tensors whose domain
+    is "literal".
     """
 
     name: str
@@ -87,6 +89,32 @@ class InputSpec:
 def _quoted(text: str) -> str:
     """A word for the shell; in double quotes where it has single ones and nothing that is special in double quotes."""
     return f'"{text}"' if "'" in text and not set(text) & set('"$`\\!') else shlex.quote(text)
+
+
+_OBJECT = re.compile(r"torch\.(?P<name>[a-z]\w*)(?:\('(?P<argument>[\w:]+)'\))?")
+
+
+@dataclass(frozen=True, slots=True)
+class FrameworkObject:
+    """A number format, a device or the like of the framework, by the text that makes it, such as `torch.float64`."""
+
+    text: str
+
+    @staticmethod
+    def read(text: str) -> "FrameworkObject | None":
+        """The object that a text names; None for any other text."""
+        return FrameworkObject(text) if _OBJECT.fullmatch(text) else None
+
+    def of(self, namespace: object) -> Any:
+        """The object itself; `namespace` is the framework's top module. Raises AttributeError where it lacks one."""
+        found = _OBJECT.fullmatch(self.text)
+        if found is None:
+            raise AttributeError(self.text)
+        value = getattr(namespace, found["name"])
+        return value if found["argument"] is None else value(found["argument"])
+
+    def __repr__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from gradcli.cases import DTYPES, LAYOUTS, InputSpec, shape_problem
+from gradcli.cases import DTYPES, LAYOUTS, FrameworkObject, InputSpec, shape_problem
 from gradcli.errors import UsageError
 from gradcli.inputs.domains import DOMAINS, Domain, parse_domain
 
@@ -52,7 +52,8 @@ def parse_argument(text: str) -> InputSpec:
     """The fixed argument that `-a text` gives.
 
     Args:
-        text: `NAME=VALUE` with a Python literal, such as `dim=-1`, `bias=None` or `mode='sum'`.
+        text: `NAME=VALUE` with a Python literal, such as `dim=-1`, `bias=None` or `mode='sum'`, or with a framework's
+            object, such as `dtype=torch.float64`.
 
     Returns:
         A value spec.
@@ -64,6 +65,8 @@ def parse_argument(text: str) -> InputSpec:
     try:
         value = ast.literal_eval(rest.strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        if (named := FrameworkObject.read(rest.strip())) is not None:
+            return InputSpec(name=name, kind="value", value=named)
         close = {"none": "None", "null": "None", "true": "True", "false": "False"}.get(rest.strip().lower())
         if close is not None:
             raise _refusal("-a", text, f"{rest!r} is not a Python literal (did you mean {close}?)") from None

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from gradcli.cases import InputSpec
+from gradcli.cases import FrameworkObject, InputSpec
 from gradcli.errors import GradcliError, LostDeviceError, TargetImportError, UsageError, UserCodeError
 from gradcli.frozen import dataclass
 from gradcli.runner.process.interrupts import Interrupted
@@ -266,4 +266,4 @@ def _is_plain(value: Any) -> bool:
         return all(_is_plain(part) for part in value)
     if isinstance(value, dict):
         return all(_is_plain(part) for item in value.items() for part in item)
-    return type(value) in _PLAIN
+    return type(value) in _PLAIN or isinstance(value, FrameworkObject)

@@ -2,13 +2,14 @@
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, final
 
 from gradcli.backends.base import Layout
 from gradcli.backends.tensor.call_records import Call
 from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.precision_and_layout import laid_out
-from gradcli.cases import Argument
+from gradcli.cases import Argument, FrameworkObject
 
 
 @final
@@ -34,7 +35,7 @@ class Caller:
         self.function = framework.saving_copies(function) if protected else function
         self.asks_for_grad = _reads_requires_grad(function)
         """Whether forward may compute something else for tensors that require no gradient."""
-        self.arguments = tuple(arguments)
+        self.arguments = tuple(self._resolved(each) for each in arguments)
         self._layout = layout
         self._held = held
         self._casts = casts or {}
@@ -43,6 +44,11 @@ class Caller:
         self._given = tuple((a.is_tensor, a.value) for a in self.arguments)
         self._keywords = tuple((place, a.name) for place, a in enumerate(self.arguments) if a.keyword)
         self._positions = tuple(place for place, a in enumerate(self.arguments) if not a.keyword)
+
+    def _resolved(self, argument: Argument) -> Argument:
+        """The argument with the framework's object for a text that names it."""
+        named = isinstance(argument.value, FrameworkObject)
+        return replace(argument, value=argument.value.of(self.framework.namespace)) if named else argument
 
     def leaves(self, positions: Sequence[int]) -> dict[int, Any]:
         """Leaves with the values of the arguments at `positions`, in their own memory where that can be."""

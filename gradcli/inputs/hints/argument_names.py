@@ -113,6 +113,7 @@ ENDINGS: tuple[tuple[str, Values, float], ...] = (
 ANY_CONSTANT: Values = (2.5, 2, -1, 1, 3, True, False, (2, 2), "mean", "sum", None, 0, (3, 4))
 _PLAIN = frozenset((
     "int", "float", "complex", "bool", "str", "tuple", "list", "sequence", "size", "dict", "mapping", "callable",
+    "dtype", "device", "memory_format", "layout", "generator", "literal",
 ))  # fmt: skip
 
 

@@ -19,6 +19,9 @@ from gradcli.inputs.hints.prose.differentiated import undifferentiated
 from gradcli.inputs.hints.source_hints import IndexRange, SourceHints
 from gradcli.inputs.hints.suggested_constants import numbers_among
 from gradcli.inputs.hints.summed_gradients import returned_values, sums_of, sums_of_named
+from gradcli.inputs.hints.uses.helpers import helpers_source
+from gradcli.inputs.hints.uses.objects import plain_objects
+from gradcli.inputs.hints.uses.tensors import used_as_tensors
 from gradcli.sources import nodes_of, source_of, tree_of
 from gradcli.targets import TargetInfo
 
@@ -127,15 +130,16 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     gradients = _gradients(text, len(names))
     used = ChainMap(*map(surroundings, (info.forward, None if info.inner else info.backward)))
     arrays = arrays_written_into(tree, names)
-    scalars = [
-        name
-        for name, gradient in zip(names, gradients, strict=True)
-        if values.types.get(name) == "scalar" and (gradient is not False or name in arrays)
-    ]
+    scalars = [n for n, given in zip(names, gradients, strict=True) if given is not False or n in arrays]
+    scalars = [name for name in scalars if values.types.get(name) == "scalar"]
     documented = {**dict.fromkeys(scalars, ()), **entries, **values.shapes, **shapes}
     tensors = frozenset(name for name, annotation in annotations.items() if names_tensors(annotation))
+    helpers = helpers_source(info.forward, names)
+    read = used_as_tensors((tree, tree_of(helpers)), names)
     setup = own if info.setup_context is None else source_of(info.setup_context)
-    numbers = numbers_among(tree_of(setup), names, gradients, {*tensors, *documented, *values.domains, *arrays}, tree)
+    numbers = numbers_among(
+        tree_of(setup), names, gradients, {*tensors, *read, *documented, *values.domains, *arrays}, tree
+    )
     none = [written[name] for name, gradient in zip(names, gradients, strict=True) if gradient is False]
     left_out = undifferentiated(
         called, own, info.documentation, text, numbers=numbers | {*called} - {*needed}, none=none
@@ -163,6 +167,9 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         single=single_entries(tree, names),
         numbers=numbers,
         marks_dirty=".mark_dirty(" in setup,
+        helpers=helpers,
+        read=read,
+        objects=plain_objects(info, names, f"{own}\n{helpers}", used),
     )
 
 

@@ -54,7 +54,9 @@ class SourceHints:
     the values. `tensors` are annotated as such. `keys` are JAX's random keys, True for typed ones. `order` holds pairs
     of sizes of which the first is the larger one; `letters` are those of einsums, or the number of `*args`. Forward
     writes into `written`, of which `arrays` cannot be numbers, and takes the only entry of `single`. `numbers` may be
-    such. `marks_dirty` says that forward calls `ctx.mark_dirty`. `ranges` are those of whole numbers.
+    such. `marks_dirty` says that forward calls `ctx.mark_dirty`. `ranges` are those of whole numbers. `helpers` is the
+    source of the user's functions that forward passes arguments on to, in forward's names; one of these functions reads
+    what only a tensor has of `read`. `objects` are the values of number formats, devices and the like.
     """
 
     forward: str
@@ -75,6 +77,18 @@ class SourceHints:
     numbers: frozenset[str] = frozenset()
     marks_dirty: bool = False
     ranges: Mapping[str, IndexRange] = field(default_factory=dict)
+    helpers: str = ""
+    read: frozenset[str] = frozenset()
+    objects: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    @property
+    def used(self) -> str:
+        """The source of forward and of its helpers."""
+        return f"{self.forward}\n{self.helpers}" if self.helpers else self.forward
+
+    @property
+    def _trees(self) -> list[ast.Module]:
+        return [tree for tree in map(tree_of, (self.forward, self.helpers, self.backward)) if tree is not None]
 
     def sum_of(self, position: int) -> Sum | None:
         """The sum of the cotangent that is a factor of this argument's gradient."""
@@ -84,37 +98,41 @@ class SourceHints:
         """True where some return of backward has a gradient for this argument, False where all have None."""
         return self.gradients[position] if position < len(self.gradients) else None
 
+    def is_input(self, position: int) -> bool:
+        """Whether this is the first argument, unless backward has gradients for others and None for it."""
+        return position == 0 and not (self.gradient_of(0) is False and True in self.gradients)
+
     def rank_bonuses(self, name: str, *, first: bool) -> dict[int, float]:
         """For each rank that occurs in the source, the reduction of its cost."""
         bonuses: dict[int, float] = {}
         escaped = re.escape(name)
-        if re.search(_IMAGES, self.forward) and (first or re.match(r"w|kernel|filter", name)):
+        if re.search(_IMAGES, self.used) and (first or re.match(r"w|kernel|filter", name)):
             bonuses[4] = 1.7
-        if re.search(_SEQUENCES, self.forward):
+        if re.search(_SEQUENCES, self.used):
             bonuses[3] = 1.1
-        for match in re.finditer(rf"((?:\w+, ?)+\w+) ?= ?{escaped}\.(?:shape|size\(\))(\[:\d)?", self.forward):
+        for match in re.finditer(rf"((?:\w+, ?)+\w+) ?= ?{escaped}\.(?:shape|size\(\))(\[:\d)?", self.used):
             # What is cut from a shape, as in n, c = x.shape[:2], has axes behind it.
             bonuses[match[1].count(",") + (1 if match[2] is None else 2)] = 3.0
         if first and (last := max(self._reduced_axes, default=0)) > 1:
             bonuses.setdefault(last + 1, 2.0)
         if name in self.letters and "..." not in self.letters[name]:
             bonuses[len(self.letters[name])] = 2.5
-        for match in re.finditer(rf"(?<![\w.]){escaped}\[((?:[:\w.]+, ?)*(?:[:\w.]+))\]", self.forward):
+        for match in re.finditer(rf"(?<![\w.]){escaped}\[((?:[:\w.]+, ?)*(?:[:\w.]+))\]", self.used):
             axes = [axis.strip() for axis in match[1].split(",")]
             kept = [axis for axis in axes if axis not in ("None", "np.newaxis")]
             if len(kept) < len(axes) and kept and "..." not in kept:
                 # An axis put in last may stand before others that are not written: x[:, None] of points and of numbers.
                 behind = axes[-1] not in kept and kept == [":"] and self._reduces_last and name not in PARAMETER_NAMES
                 bonuses[len(kept) + behind] = 2.5
-        if re.search(rf"(?<!def )\b(?:outer|ger)\([^)]*\b{escaped}\b|\b{escaped}\.(?:outer|ger)\(", self.forward):
+        if re.search(rf"(?<!def )\b(?:outer|ger)\([^)]*\b{escaped}\b|\b{escaped}\.(?:outer|ger)\(", self.used):
             bonuses[1] = 2.0
-        if re.search(rf"(?<!def )\b(?:dot)\([^)]*\b{escaped}\b|\b{escaped}\.dot\(", self.forward):
+        if re.search(rf"(?<!def )\b(?:dot)\([^)]*\b{escaped}\b|\b{escaped}\.dot\(", self.used):
             bonuses[1] = max(bonuses.get(1, 0.0), 0.5)
         own = rf"{escaped}\.(?:shape\[(?:-1|0)\]|size\((?:-1|0)\)|numel\(\)|size)"
         if re.search(rf"reshape\(-1, ?{own}\)\.sum\((?:axis=|dim=)?0", self.backward):
             bonuses[1] = 2.5  # the gradient is summed over all axes but the last
         if name in self.single:
-            bonuses[0] = 2.5
+            bonuses[0] = DOCUMENTED_BONUS if first else 2.5
         if name in self.documented:
             bonuses[len(self.documented[name])] = DOCUMENTED_BONUS
         return bonuses
@@ -122,7 +140,7 @@ class SourceHints:
     def lacks_axes(self, name: str, rank: int) -> float:
         """1 where forward reads an axis that a tensor of this rank lacks, as in x.shape[2]; 0.5 where backward does."""
         pattern = rf"(?<![\w.]){re.escape(name)}\.(?:shape\[|size\()(-?\d+)[\])]"
-        for code, share in ((self.forward, 1.0), (self.backward, 0.5)):
+        for code, share in ((self.used, 1.0), (self.backward, 0.5)):
             if any(not -rank <= int(axis) < rank for axis in re.findall(pattern, code)):
                 return share
         return 0.0
@@ -153,7 +171,7 @@ class SourceHints:
         name stands for its value.
         """
         found: list[ast.expr] = []
-        for tree in filter(None, map(tree_of, (self.forward, self.backward))):
+        for tree in self._trees:
             for node in nodes_of(tree):
                 if isinstance(node, ast.Compare) and isinstance(node.ops[0], _EQUALITIES) and len(node.ops) == 1:
                     sides = node.left, node.comparators[0]
@@ -206,8 +224,7 @@ class SourceHints:
 
     def is_condition(self, name: str) -> bool:
         """Whether forward or backward branches on the truth value of an argument, as in `if not training`."""
-        trees = filter(None, map(tree_of, (self.forward, self.backward)))
-        tests = [n.test for tree in trees for n in nodes_of(tree) if isinstance(n, ast.If | ast.IfExp)]
+        tests = [n.test for tree in self._trees for n in nodes_of(tree) if isinstance(n, ast.If | ast.IfExp)]
         return any(_stands_for(part, name) for test in tests for part in _conditions(test))
 
     def _literal(self, node: ast.expr) -> object:
@@ -273,7 +290,7 @@ class SourceHints:
 
     def _bonus(self, name: str, patterns: tuple[str, ...]) -> float:
         escaped = re.escape(name)
-        return 1.5 if any(re.search(pattern.format(escaped), self.forward) for pattern in patterns) else 0.0
+        return 1.5 if any(re.search(pattern.format(escaped), self.used) for pattern in patterns) else 0.0
 
 
 def _demanded(node: ast.AST) -> ast.expr | None:

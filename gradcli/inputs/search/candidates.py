@@ -12,6 +12,14 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.domains import CLASSES, INTEGRAL, LABELS, MATRICES
 from gradcli.inputs.hints import argument_names
 from gradcli.inputs.hints.argument_names import excludes_tensors, names_tensors
+from gradcli.inputs.hints.kinds import (
+    MASK_COST,
+    NAMED_INDEX_COST,
+    UNSURE_INDEX_COST,
+    index_cost,
+    mask_cost,
+    suggested_kinds,
+)
 from gradcli.inputs.hints.source_hints import IndexRange, SourceHints
 from gradcli.inputs.hints.suggested_constants import annotated_values, means_tensor, suggested
 from gradcli.inputs.hints.summed_gradients import Sum
@@ -36,14 +44,12 @@ COMPARED_COST = 0.45
 UNSURE_LABEL_COST = 0.35
 """Of a tensor that documentation says to get no gradient, where the source does not tell: less than one for which
 backward returns None (0.7), and more than one for which it returns a gradient."""
-UNSURE_INDEX_COST = 0.35
-"""More than a float tensor, and less where backward returns None for that."""
 NUMBER_COST, NOT_A_TENSOR_COST = 0.4, 1.5
 """Of a number for which backward returns None, and of a tensor there: in all arguments of one Function alike."""
 STATIC_COST = 4.0
 """Of a tensor for an argument that is declared to be none, as by nondiff_argnums: more than any number."""
-NAMED_INDEX_COST, SURE_INDEX_COST = 0.1, -0.6
-"""Of an index input that its name suggests. If backward returns None for it too, it costs less than a float tensor."""
+SURE_INDEX_COST = -0.6
+"""Of an index input that its name suggests if backward returns None for it too: less than a float tensor."""
 SAID_BONUS, LABEL_BONUS, SURE_BONUS = 2.0, 0.5, 2.0
 """For a tensor that is what documentation says of an argument's values, for one without a gradient, and the least of a
 rank that the source gives to one argument alone."""
@@ -53,7 +59,7 @@ NO_KEY_COST = 6.0
 """Of anything else where a random key seems to be meant: more than all other hints together."""
 BEYOND_REAL = 0.3
 """Of a complex tensor, more than of a real one of the same rank: real inputs that forward accepts come first."""
-INDEX_COST, MASK_COST, COMPLEX_COST, CONSTANT_COST, NUMBER_TENSOR_COST = 2.2, 2.6, 2.9, 2.4, 4.5
+COMPLEX_COST, CONSTANT_COST, NUMBER_TENSOR_COST = 2.9, 2.4, 4.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +157,10 @@ def slot_for(
         parameter = replace(parameter, annotation=demanded)
     word = hints.meant_by(name, word_of(name))
     gradient = False if parameter.static else hints.gradient_of(position)
-    is_array = name in hints.arrays and not excludes_tensors(parameter.annotation or "")
-    kind = hints.values.types.get(name)
-    tensor_offset = 0.0 if is_array else _add_constants(costs, word, parameter, gradient, names, kind)
+    is_array = name in hints.arrays | hints.read and not excludes_tensors(parameter.annotation or "")
+    tensor_offset = 0.0
+    if not is_array:
+        tensor_offset = _add_constants(costs, word, parameter, gradient, names, hints)
     if parameter.has_default:
         costs.put(0.0, OMITTED)
         tensor_offset = max(tensor_offset, 1.3 if parameter.default is None else 4.0)
@@ -168,11 +175,11 @@ def slot_for(
         costs.put_values(NUMBER_COST - 0.4, numbers, 0.2)
         is_condition = gradient is not True and hints.is_condition(name)
         costs.put_values(COMPARED_COST, (True, False) if is_condition else ())
-        _add_any_constant(costs, base + is_condition + (0 if position else 3.6))
+        _add_any_constant(costs, base + is_condition + 3.6 * hints.is_input(position))
         if gradient is not True:
             number = -0.1 if word in argument_names.WORDS else COMPARED_COST
             _add_compared(costs, hints.compared_with(name), number)
-    if any(choice.kind == "value" for choice in costs.found):
+    if name in hints.read or any(choice.kind == "value" for choice in costs.found):
         costs.put(NUMBER_TENSOR_COST, Choice(kind="number-tensor"))
     if not parameter.has_default:
         for choice, cost in [each for each in costs.found.items() if each[0].kind == "float" and each[0].rank]:
@@ -186,7 +193,7 @@ def slot_for(
         name=name,
         parameter=parameter,
         choices=tuple((cost, choice) for choice, cost in ordered),
-        suggested=_suggested_kinds(word, name, position, hints, parameter.annotation or ""),
+        suggested=suggested_kinds(word, name, position, hints, parameter.annotation or ""),
         said=hints.values.domains.get(name),
         within=hints.ranges.get(name),
     )
@@ -237,15 +244,14 @@ def _may_be_constant(word: str) -> bool:
 
 
 def _add_constants(
-    costs: _Costs, word: str, parameter: Parameter, gradient: bool | None, names: Sequence[str],
-    documented: str | None = None,
+    costs: _Costs, word: str, parameter: Parameter, gradient: bool | None, names: Sequence[str], hints: SourceHints
 ) -> float:  # fmt: skip
     """Add the constants that annotation, documentation and name suggest.
 
     Returns what a tensor costs more because of them.
     """
-    base = 1.5 if parameter.has_default else 0.0
-    annotated = annotated_values(word, parameter.annotation or "")
+    base, documented = 1.5 if parameter.has_default else 0.0, hints.values.types.get(parameter.name)
+    annotated = hints.objects.get(parameter.name, annotated_values(word, parameter.annotation or ""))
     if annotated is None and documented is not None and parameter.annotation is None and gradient is not True:
         is_tensor = documented == "scalar" and gradient is None
         annotated = None if is_tensor else annotated_values(word, documented.replace("scalar", "float"))
@@ -273,7 +279,7 @@ def _add_tensors(
             costs.put(cost + offset - bonuses.get(rank, 0.0), Choice(kind="float", rank=rank))
         return
     ranks = dict(LATER_RANK_COSTS if position else FIRST_RANK_COSTS)
-    gradient = hints.gradient_of(position)
+    gradient, is_input = hints.gradient_of(position), hints.is_input(position)
     of_layer = not argument_names.OF_LAYERS.get(word, frozenset()).isdisjoint(name.lower() for name in names)
     ranks[0] = min(ranks[0], _cost_without_axes(word, name, position, hints, of_layer=of_layer))
     alone = not (word == "b" and "a" in names) and not (word == "v" and "k" in names)
@@ -290,8 +296,8 @@ def _add_tensors(
     for (rank, cost), (kind, more) in itertools.product(ranks.items(), kinds.items()):
         costs.put(cost + more + offset + LOW_RANK_COST * hints.lacks_axes(name, rank), Choice(kind=kind, rank=rank))
     is_table = hints.is_table(name, names)
-    index = UNSURE_INDEX_COST if is_table else _index_cost(word, position, annotation)
-    named = _index_cost(word, position, annotation) <= NAMED_INDEX_COST
+    index = UNSURE_INDEX_COST if is_table else index_cost(word, annotation, is_input=is_input)
+    named = index_cost(word, annotation, is_input=is_input) <= NAMED_INDEX_COST
     if gradient is False and named and word not in argument_names.UNSURE_INDEX_NAMES:
         index = SURE_INDEX_COST
     elif gradient is False and any(type(value) is int for value in hints.compared_with(name)):
@@ -305,7 +311,7 @@ def _add_tensors(
         low = LOW_RANK_COST * hints.lacks_axes(name, rank) - bonuses.get(rank, 0.0)
         costs.put(cost + index - seems_index + offset + low, Choice(kind="index", rank=rank))
     is_mask = said == "boolean"
-    mask = _mask_cost(word, position) - is_mask * (SAID_BONUS + MASK_COST - WITH_GRADIENT_COST * has_gradient)
+    mask = mask_cost(word, is_input=is_input) - is_mask * (SAID_BONUS + MASK_COST - WITH_GRADIENT_COST * has_gradient)
     mask += offset - hints.mask_bonus(name)
     for rank, cost in MASK_RANK_COSTS.items():
         costs.put(cost + mask - bonuses.get(rank, 0.0), Choice(kind="mask", rank=rank))
@@ -366,34 +372,3 @@ def _real_kinds(word: str, name: str, gradient: bool | None, hints: SourceHints)
     if said in INTEGRAL and gradient is not True:
         return {"float": SAID_BONUS}
     return {"float": 0.0, "label": UNSURE_LABEL_COST} if is_constant and gradient is None else {"float": 0.0}
-
-
-def _index_cost(word: str, position: int, annotation: str) -> float:
-    if "LongTensor" in annotation or "IntTensor" in annotation:
-        return 0.0
-    if word in argument_names.UNSURE_INDEX_NAMES:
-        return UNSURE_INDEX_COST
-    if word in ("label", "labels"):
-        return -0.1
-    if any(pattern.fullmatch(word) for pattern in argument_names.WHOLE_NUMBER_PATTERNS):
-        return NAMED_INDEX_COST
-    if word in argument_names.INDEX_NAMES or word.endswith(("idx", "index", "indices", "ids")):
-        return NAMED_INDEX_COST
-    return INDEX_COST if position else 5.0
-
-
-def _mask_cost(word: str, position: int) -> float:
-    if word in argument_names.MASK_NAMES or "mask" in word:
-        return 0.1
-    return MASK_COST if position else 5.5
-
-
-def _suggested_kinds(word: str, name: str, position: int, hints: SourceHints, annotation: str) -> frozenset[str]:
-    said = hints.values.domains.get(name)
-    kinds = {
-        "index": _index_cost(word, position, annotation) < INDEX_COST
-        or hints.index_bonus(name) > 0
-        or said in INTEGRAL,
-        "mask": _mask_cost(word, position) < MASK_COST or hints.mask_bonus(name) > 0 or said == "boolean",
-    }
-    return frozenset(kind for kind, is_suggested in kinds.items() if is_suggested)

@@ -56,7 +56,7 @@ class Mentions:
         self._mask = re.search(r"bool(?!\[)", message) is not None and "truth value" not in message
         self._complex = "complex" in message
         self._ranks = {int(rank) for rank in "01234" if any(text.format(rank) in message for text in self._RANK)}
-        self._ranks |= {0} if "pred must be a scalar" in message else set()
+        self._ranks |= {0} if "pred must be a scalar" in message or _wants_one_entry(message) else set()
 
     def bonus(self, choice: Choice) -> float:
         """How much cheaper `choice` becomes because the message names its kind or rank."""
@@ -164,15 +164,23 @@ def complains_of_order(message: str) -> bool:
 
 def complains_of_rank(error: BaseException | None) -> bool:
     """Whether a tensor lacked an axis that was read, so that other sizes do not help."""
-    return (
+    return _wants_one_entry(str(error)) or (
         isinstance(error, IndexError)
         and re.match(r"tuple index|Dimension out|too many indices", str(error)) is not None
     )
 
 
+def _wants_one_entry(message: str) -> bool:
+    """Whether a number was to be read from a tensor of several entries."""
+    return re.search(r"converted to (?:a )?(?:Python )?scalar|only (?:length|size)-1 arrays", message, re.I) is not None
+
+
 def asks_for_integers(message: str) -> bool:
     """Whether a tensor of whole numbers was wanted in place of one of floats, so that other sizes do not help."""
-    return re.search(r"used as indices|(?:of|must be|require[sd]?) integer|integer type", message) is not None
+    pattern = (
+        r"used as indices|(?:of|must be|require[sd]?) integer|integer type|expected (?:dtype|scalar type) (?:int|long)"
+    )
+    return re.search(pattern, message, re.IGNORECASE) is not None
 
 
 def complains_of_broadcast(message: str) -> bool:
@@ -206,6 +214,17 @@ def lacked_by_a_constant(error: BaseException | None) -> bool:
     """Whether an attribute of a number, text, tuple or None was missing: a tensor may be needed there."""
     constant = (bool, int, float, complex, str, tuple, list, type(None))
     return isinstance(error, AttributeError) and error.name is not None and isinstance(error.obj, constant)
+
+
+def is_of_a_wrong_kind(error: BaseException | None) -> bool:
+    """Whether an argument was not of the kind or rank that was needed, as a number of which a method is called.
+
+    Other sizes do not help then, unless the error speaks of sizes.
+    """
+    if complains_of_rank(error) or lacked_by_a_constant(error) or asks_for_integers(str(error)):
+        return True
+    of_no_size = re.search(r"\d|only|shape|size", str(error)) is None
+    return isinstance(error, KeyError) or (isinstance(error, TypeError) and of_no_size)
 
 
 def _shapes(message: str) -> list[tuple[int, ...]]:

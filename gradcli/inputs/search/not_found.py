@@ -14,6 +14,7 @@ from gradcli.inputs.hints.conjugates import own_function, surroundings
 from gradcli.inputs.hints.documented_order import documented_order
 from gradcli.inputs.hints.documented_shapes import documented_shapes
 from gradcli.inputs.hints.prose.formulas import names_in, size_of
+from gradcli.inputs.hints.reading import read_hints
 from gradcli.inputs.hints.suggested_constants import sure_constants
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.named_axes import SIZES
@@ -90,9 +91,10 @@ def _how_to_give(info: TargetInfo, parameters: Sequence[Parameter], best: Failur
     if not containers:
         shapes = _documented(info)
         arrays = arrays_written_into(tree_of(source_of(info.forward)), names)
+        objects = read_hints(info, [parameter.name for parameter in info.parameters]).objects
         flags = " ".join(
-            _flag(parameter, shapes.get(parameter.name, "3x4"), is_array=parameter.name in arrays)
-            for parameter in parameters
+            _flag(each, shapes.get(each.name, "3x4"), objects.get(each.name, ()), is_array=each.name in arrays)
+            for each in parameters
         )
         return f"give the inputs: {flags} (a tensor by -i NAME=SHAPE, a constant by -a NAME=VALUE)"
     given = _tuple_of([containers.get(name, name) for name in names])
@@ -124,7 +126,7 @@ def _documented(info: TargetInfo) -> dict[str, str]:
     return {name: "x".join(map(str, shape)) or "scalar" for name, shape in found.items() if None not in shape}
 
 
-def _flag(parameter: Parameter, shape: str, *, is_array: bool = False) -> str:
+def _flag(parameter: Parameter, shape: str, objects: Sequence[Any] = (), *, is_array: bool = False) -> str:
     """An example of the flag for an argument; by -a where its annotation or name says that it is not a tensor.
 
     What forward writes into is a tensor whatever its name, and probably has no gradient.
@@ -133,7 +135,7 @@ def _flag(parameter: Parameter, shape: str, *, is_array: bool = False) -> str:
         return f"-i '{parameter.name}[0]={shape}'"
     if is_array:
         return f"-i {parameter.name}={shape},grad=false"
-    values = sure_constants(parameter)
+    values = objects or sure_constants(parameter)
     if values:
         return InputSpec(name=parameter.name, kind="value", value=values[0]).as_flag()
     return f"-i {parameter.name}={shape}"

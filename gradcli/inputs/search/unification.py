@@ -25,8 +25,8 @@ from gradcli.inputs.search.error_messages import (
     asks_for_integers,
     complains_of_broadcast,
     complains_of_order,
-    complains_of_rank,
     complains_of_values,
+    is_of_a_wrong_kind,
     size_pairs,
 )
 from gradcli.inputs.search.named_axes import SIZES, NamedAxes, State
@@ -180,8 +180,7 @@ class Unifier:
                 continue
             if best is None or outcome.progress > best[0].progress:
                 best = (outcome, state)
-            wrong_kind = complains_of_rank(outcome.error) or asks_for_integers(outcome.message)
-            useless = _LACKING if wrong_kind else outcome.idle
+            useless = _LACKING if is_of_a_wrong_kind(outcome.error) else outcome.idle
             idle[useless] += 1
             self.is_done = useless is not None and idle[useless] > _IDLE_TRIES
             if self.is_done:

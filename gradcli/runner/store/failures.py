@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli._version import __version__
-from gradcli.cases import Argument, Sparsity
+from gradcli.cases import Argument, FrameworkObject, Sparsity
 from gradcli.errors import UsageError
 from gradcli.frozen import dataclass
 from gradcli.results import Finding
@@ -170,7 +170,7 @@ def _encoded(argument: Argument) -> dict[str, Any]:
 
 def _decoded(entry: dict[str, Any]) -> Argument:
     if "literal" in entry:
-        value: Any = ast.literal_eval(entry["literal"])
+        value: Any = FrameworkObject.read(entry["literal"]) or ast.literal_eval(entry["literal"])
         return Argument(
             name=entry["name"],
             value=value,
@@ -220,6 +220,8 @@ def _exact(value: Any) -> Any:
 def _text(what: str, value: object) -> str:
     """The Python literal that reads back as `value`. Raises ValueError where there is none."""
     text = repr(value)
+    if isinstance(value, FrameworkObject):
+        return text
     try:
         ast.literal_eval(text)
     except (ValueError, SyntaxError) as error:

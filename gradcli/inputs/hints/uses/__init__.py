@@ -1,0 +1,1 @@
+"""What forward does with its arguments, itself and in the functions that it passes them on to."""

@@ -1,0 +1,57 @@
+"""The arguments of which forward reads what only a tensor has, as in `s.view(1, -1)`."""
+
+import ast
+from collections.abc import Collection, Iterable
+
+import numpy as np
+
+from gradcli.sources import nodes_of
+
+_OF_TENSORS_ALONE = frozenset((
+    "contiguous", "detach", "dim", "expand", "expand_as", "is_cuda", "mm", "bmm", "new", "new_empty", "new_zeros",
+    "new_ones", "new_full", "numel", "permute", "requires_grad", "size", "t", "type_as", "unsqueeze", "view_as",
+))  # fmt: skip
+"""Attributes that NumPy's arrays lack."""
+_PLAIN = (str, int, float, complex, tuple, list, dict)
+_ASKS = frozenset(("isinstance", "is_tensor", "hasattr", "callable", "type", "getattr"))
+
+
+def used_as_tensors(trees: Iterable[ast.Module | None], names: Collection[str]) -> frozenset[str]:
+    """The arguments of which an attribute is read that a tensor has, and no number, text or container.
+
+    It has to be read before the name gets another value, as `alpha` does in `alpha = torch.tensor(alpha)`. Nothing is
+    said of arguments whose type is asked for, which may be numbers as well.
+
+    Args:
+        trees: the syntax trees of forward and of its helpers, in forward's names.
+        names: forward's arguments.
+    """
+    found, asked = set[str](), set[str]()
+    for tree in filter(None, trees):
+        for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
+            nodes = nodes_of(function)
+            asked.update(_asked_for(nodes))
+            read = [each for each in nodes if isinstance(each, ast.Attribute) and _is_of_tensors(each.attr)]
+            for node in read:
+                name = node.value.id if isinstance(node.value, ast.Name) else ""
+                if name in names and node.lineno <= _first_store(nodes, name):
+                    found.add(name)
+    return frozenset(found - asked)
+
+
+def _is_of_tensors(attribute: str) -> bool:
+    known = attribute in _OF_TENSORS_ALONE or hasattr(np.ndarray, attribute)
+    return known and not attribute.startswith("_") and not any(hasattr(kind, attribute) for kind in _PLAIN)
+
+
+def _first_store(nodes: Iterable[ast.AST], name: str) -> float:
+    stores = [each for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)]
+    return min((each.lineno for each in stores if each.id == name), default=float("inf"))
+
+
+def _asked_for(nodes: Iterable[ast.AST]) -> Iterable[str]:
+    """The variables that `isinstance` and the like are called with."""
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            yield from (each.id for each in node.args if called in _ASKS and isinstance(each, ast.Name))

@@ -1,0 +1,1 @@
+"""Tests for what forward does with its arguments."""
