@@ -21,6 +21,7 @@ from gradcli.inputs.hints.suggested_constants import numbers_among
 from gradcli.inputs.hints.summed_gradients import returned_values, sums_of, sums_of_named
 from gradcli.inputs.hints.uses.helpers import helpers_source
 from gradcli.inputs.hints.uses.objects import plain_objects
+from gradcli.inputs.hints.uses.series import used_alike
 from gradcli.inputs.hints.uses.tensors import used_as_tensors
 from gradcli.sources import nodes_of, source_of, tree_of
 from gradcli.targets import TargetInfo
@@ -135,7 +136,8 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     documented = {**dict.fromkeys(scalars, ()), **entries, **values.shapes, **shapes}
     tensors = frozenset(name for name, annotation in annotations.items() if names_tensors(annotation))
     helpers = helpers_source(info.forward, names)
-    read = used_as_tensors((tree, tree_of(helpers)), names)
+    trees = (tree, tree_of(helpers))
+    read = used_as_tensors(trees, names)
     setup = own if info.setup_context is None else source_of(info.setup_context)
     numbers = numbers_among(
         tree_of(setup), names, gradients, {*tensors, *read, *documented, *values.domains, *arrays}, tree
@@ -169,6 +171,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         marks_dirty=".mark_dirty(" in setup,
         helpers=helpers,
         read=read,
+        alike=used_alike(trees, names),
         objects=plain_objects(info, names, f"{own}\n{helpers}", used),
     )
 

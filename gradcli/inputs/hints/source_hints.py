@@ -56,7 +56,8 @@ class SourceHints:
     writes into `written`, of which `arrays` cannot be numbers, and takes the only entry of `single`. `numbers` may be
     such. `marks_dirty` says that forward calls `ctx.mark_dirty`. `ranges` are those of whole numbers. `helpers` is the
     source of the user's functions that forward passes arguments on to, in forward's names; one of these functions reads
-    what only a tensor has of `read`. `objects` are the values of number formats, devices and the like.
+    what only a tensor has of `read`. `objects` are the values of number formats, devices and the like, `alike` sets of
+    arguments that are used alike.
     """
 
     forward: str
@@ -80,6 +81,7 @@ class SourceHints:
     helpers: str = ""
     read: frozenset[str] = frozenset()
     objects: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    alike: tuple[frozenset[str], ...] = ()
 
     @property
     def used(self) -> str:
@@ -181,7 +183,7 @@ class SourceHints:
                         each.value for case in node.cases for each in ast.walk(case) if isinstance(each, ast.MatchValue)
                     ]
                 elif isinstance(node, ast.Subscript) and _stands_for(node.slice, name):
-                    found += _keys(node.value)
+                    found += _keys(node.value, self.names)
         parts = [part for each in found for part in (each.elts if isinstance(each, _GROUPS) else [each])]
         values = [self._literal(part) for part in parts]
         return tuple(dict.fromkeys(value for value in values if type(value) in (str, int, float)))
@@ -341,8 +343,10 @@ def _whose_rank(node: ast.expr | ast.AST) -> str | None:
     return None
 
 
-def _keys(node: ast.expr) -> list[ast.expr]:
-    """The keys of a dict that is written out, as a display or as a call of `dict`."""
+def _keys(node: ast.expr, names: Mapping[str, Any]) -> list[ast.expr]:
+    """The keys of a dict that is written out, as a display or as a call of `dict`, or has a global name."""
+    if isinstance(node, ast.Name) and isinstance(known := names.get(node.id), dict):
+        return [ast.Constant(key) for key in known if isinstance(key, str | int | float)]
     if isinstance(node, ast.Dict):
         return [key for key in node.keys if key is not None]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":

@@ -17,10 +17,8 @@ from gradcli.inputs.search.error_messages import (
     is_flattened,
     refused_complex,
     refused_gradient,
-    refused_number,
     refused_position,
 )
-from gradcli.inputs.search.named_axes import State
 from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.inputs.search.unification import Solution, Unifier
 from gradcli.targets import Trial
@@ -30,15 +28,6 @@ PARTS_TRIES, PARTS_STEPS = 600, 12
 FIXED_STEPS = 60
 """Tries of sizes around one that forward and backward have in common."""
 Change = Callable[[Guess, Sequence[Slot], str], Guess | None]
-_OF_SIZES = (RuntimeError, ValueError, IndexError, AssertionError)
-
-
-def merged(unifier: Unifier, solution: Solution, error: BaseException | None) -> Iterator[State]:
-    """States in which two sizes are equal that backward's error names, on inputs that forward accepts."""
-    message = str(error)
-    refused = refused_gradient(message) is not None or refused_number(message)
-    if isinstance(error, _OF_SIZES) and not refused:
-        yield from unifier.merged_by(solution.state, message)
 
 
 def exchanges(guess: Guess, error: BaseException | None) -> bool:

@@ -8,7 +8,8 @@ from typing import final
 from gradcli.cases import InputSpec
 from gradcli.inputs.hints.equal_parts import left_out_of, parts_of
 from gradcli.inputs.hints.source_hints import SourceHints
-from gradcli.inputs.search.backward_inputs import Fitting, as_matrices, as_vector, merged, squared, with_tensor
+from gradcli.inputs.search.alike.states import merged
+from gradcli.inputs.search.backward_inputs import Fitting, as_matrices, as_vector, squared, with_tensor
 from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
 from gradcli.inputs.search.choice import (
     DEGENERATE,
@@ -65,8 +66,8 @@ TENSOR_BONUS = 2.0
 """Where a constant lacks an attribute, a tensor was meant."""
 LIKELIER_TRIES = 1_000
 """Where backward raises: tries for likelier inputs."""
-BACKWARD_TRIES, BACKWARD_STEPS = 200, 30
-"""Where backward still raises: tries, and steps each, with two of the sizes in its error message made equal."""
+BACKWARD_TRIES = 200
+"""Where backward still raises: tries with sizes made equal."""
 MORE_TRIES, RETRIES, POLISHING_TRIES = 200, 120, 80
 """Tries allowed after the first inputs are found: for likelier ones, for cheaper ones, and for smaller sizes."""
 _PROGRESS_GAIN = 2.5
@@ -270,8 +271,8 @@ class BestFirstSearch:
         for each in list(self._found):
             self._budget.allow(BACKWARD_TRIES)
             unifier, trial = self._unifier(each.solution.guess.skeleton), self.attempted(each.solution.guess)
-            for start in merged(unifier, each.solution, trial.backward_error):
-                outcome = unifier.solve(BACKWARD_STEPS, start)
+            for steps, start in merged(unifier, each.solution, trial.backward_error):
+                outcome = unifier.solve(steps, start)
                 if isinstance(outcome, Solution) and self.runs_backward(outcome.guess):
                     self._accept(outcome)
                     return
@@ -317,16 +318,15 @@ class BestFirstSearch:
     def _unifier(self, skeleton: Skeleton) -> Unifier:
         return Unifier(
             self._trials, skeleton, square_domain=self._square, axes=self._hints.axes, order=self._hints.order,
-            parts=parts_of(self._hints.forward), meant=self._hints.values.domains,
+            parts=parts_of(self._hints.forward), meant=self._hints.values.domains, alike=self._hints.alike,
             of_matrices=computes_of_matrices(self._hints.forward), left_out=left_out_of(self._hints.forward),
         )  # fmt: skip
 
     def _solve(self, unifier: Unifier, skeleton: Skeleton, level: int) -> Solution | Failure:
-        kinds = {choice.kind for choice in skeleton}
-        if not self._trials.holds_tensors and kinds.isdisjoint(("float", "complex", "fixed-tensor")):
+        has_tensor = any(choice.kind in ("float", "complex", "fixed-tensor") for choice in skeleton)
+        if not (self._trials.holds_tensors or has_tensor):
             return Failure(progress=0.0)
-        axes = unifier.axis_count
-        outcome = unifier.solve((8 + 3 * axes, 16 + 12 * axes, 400)[level])
+        outcome = unifier.solve((8 + 3 * unifier.axis_count, 16 + 12 * unifier.axis_count, 400)[level])
         return outcome if isinstance(outcome, Solution) else outcome.failure
 
     def _try_matrices(self) -> None:

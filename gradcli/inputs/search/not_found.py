@@ -45,6 +45,11 @@ def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, seconds
             f"{info.name} takes no arguments, so it has no gradient: give a target that takes tensors; if "
             f"{info.name} returns such a target, assign it to a name in the module and give that name"
         )
+    if best is not None and best.whole:
+        return (
+            f"{info.name} returns only whole numbers or booleans (tried {budget.count:,} sets of inputs), which have "
+            "no gradient, so there is nothing to check; give a target that returns real numbers"
+        )
     lines = [
         f"no inputs found that {info.name} accepts: tried {budget.count:,} sets in {seconds:.1f} s "
         f"(arguments {', '.join(names)}; tensors of rank 0 to 4, indices, masks, constants)"
@@ -159,7 +164,8 @@ def _variable(key: str) -> str:
 def functions_called(info: TargetInfo, names: Sequence[str]) -> list[str]:
     """Those of forward's arguments that it calls as they are, itself or in a function that it passes them on to.
 
-    A module is called by its `forward` as well. What is annotated as one of these is called somewhere.
+    Those whose elements it calls are among them. A module is called by its `forward` as well. What is annotated as one
+    of these is called somewhere.
     """
     kinds = {each.name: types_named(each.annotation or "") for each in info.parameters}
     said = {name for name, types in kinds.items() if types and _CALLABLE.issuperset(types)}
@@ -172,9 +178,12 @@ def _called_in(function: Callable[..., Any] | None, deepest: int) -> set[str]:
     nodes = list(ast.walk(tree)) if (tree := tree_of(source_of(function))) is not None else []
     found: set[str] = set()
     known = surroundings(function)
+    loops = _looped_over(nodes)
     for call in (node for node in nodes if isinstance(node, ast.Call)):
         match call.func:
             case ast.Name(id=name) | ast.Attribute(value=ast.Name(id=name), attr="forward"):
+                found |= {name, *(loops.get(name, ()))}
+            case ast.Subscript(value=ast.Name(id=name)):
                 found.add(name)
         if deepest and (helper := own_function(call.func, known)) is not None:
             inner = _called_in(helper, deepest - 1)
@@ -182,6 +191,20 @@ def _called_in(function: Callable[..., Any] | None, deepest: int) -> set[str]:
             passed |= {each.arg: each.value for each in call.keywords if each.arg is not None}
             found |= {each.id for name, each in passed.items() if name in inner and isinstance(each, ast.Name)}
     return found - {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def _looped_over(nodes: Sequence[ast.AST]) -> dict[str, set[str]]:
+    """What each variable of a loop is an element of, as `block` is of `blocks` in `for block, n in zip(blocks, ns)`."""
+    found: dict[str, set[str]] = {}
+    for loop in (node for node in nodes if isinstance(node, ast.For | ast.comprehension)):
+        targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
+        over = loop.iter.args if isinstance(loop.iter, ast.Call) else [loop.iter]
+        if len(over) < len(targets):  # as of enumerate
+            targets = targets[-len(over) :] if over else []
+        for target, each in zip(targets, over, strict=False):
+            if isinstance(target, ast.Name) and isinstance(each, ast.Name):
+                found.setdefault(target.id, set()).add(each.id)
+    return found
 
 
 def keys_read(info: TargetInfo, names: Sequence[str]) -> dict[str, list[str]]:

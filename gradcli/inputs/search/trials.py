@@ -36,7 +36,7 @@ _SAME = 1e-9
 _NEARBY = 1e-3
 """The share of another sample that is added to inputs: a forward that gives the same has no slope."""
 SLIPS = 60
-"""A misspelt name, or a call of itself without end, raises the same for all inputs: so many in a row end the search."""
+"""So many errors of one misspelt name or endless recursion, or outputs that are whole numbers, end the search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Guess:
 class Failure:
     """Why a guess is not accepted: the exception, if there was one, and how far forward got, from 0 to 2.
 
-    `idle` is the slot whose values change no output, where that is the reason.
+    `idle` is the slot whose values change no output, where that is the reason; `whole` says that no output is real.
     """
 
     progress: float
@@ -66,6 +66,7 @@ class Failure:
     non_finite: bool = False
     no_tensor: bool = False
     idle: int | None = None
+    whole: bool = False
 
     @property
     def message(self) -> str:
@@ -99,19 +100,18 @@ class Trials:
         self._code: CodeType | None = getattr(info.forward, "__code__", None)
         self.holds_tensors = bool(info.held)
         self.held_sizes = frozenset(size for _, value in info.held for size in value.shape if size <= LARGEST_HELD)
-        self._modes = modes
-        self._documented = documented
+        self._modes, self._documented = modes, documented
         self._seed = seed
         self._drawn: dict[tuple[Any, ...], Argument] = {}
         self._judged: dict[object, tuple[Failure | None, int]] = {}
-        self._slips = 0
+        self._slips, self._whole = 0, 0.0
         self.refuses_normal = False
         """Whether forward did not return for some normal numbers: positive ones are tried first then."""
 
     @property
     def exhausted(self) -> bool:
         """Whether the tries of this stage are used up, or no inputs can help."""
-        return self._slips >= SLIPS or self.budget.exhausted
+        return max(self._slips, self._whole) >= SLIPS or self.budget.exhausted
 
     @property
     def best_progress(self) -> float:
@@ -139,8 +139,7 @@ class Trials:
         return failure
 
     def _judgement(self, guess: Guess) -> Failure | None:
-        first = self.run(guess, 0, forced=True)
-        if (failure := self._failure_of(guess, 0, first)) is not None:
+        if (failure := self._failure_of(guess, 0, first := self.run(guess, 0, forced=True))) is not None:
             return self._remembered(failure)
         for sample in MORE_SAMPLES[:1] if self.budget.is_slow else MORE_SAMPLES:
             failure = self._failure_of(guess, sample, self.run(guess, sample, forced=True))
@@ -195,8 +194,7 @@ class Trials:
 
     def agree(self, guess: Guess, other: Guess) -> bool:
         """Whether two guesses that forward accepts give the same outputs up to rounding, on all samples."""
-        samples = (0, *MORE_SAMPLES)
-        return all(_agree(self.run(guess, sample), self.run(other, sample)) for sample in samples)
+        return all(_agree(self.run(guess, sample), self.run(other, sample)) for sample in (0, *MORE_SAMPLES))
 
     def is_flat(self, guess: Guess) -> bool:
         """Whether no output changes where the floating tensors change slightly."""
@@ -326,11 +324,12 @@ class Trials:
             self.refuses_normal = True
             return Failure(progress=1.8, error=trial.error, non_finite=True)
         if not trial.ok:
-            nothing = trial.error is None
-            return Failure(progress=self._progress(trial.error), error=trial.error, no_tensor=nothing)
+            return Failure(progress=self._progress(trial.error), error=trial.error, no_tensor=trial.error is None)
         real = [output for output in trial.outputs if np.asarray(output).dtype.kind in "fc"]
         if not real or any(output.size == 0 for output in real):
-            return Failure(progress=1.6)
+            self._whole += not real and any(choice.kind == "float" for choice in guess.skeleton)
+            return Failure(progress=1.6, whole=not real)
+        self._whole = float("-inf")
         if not all(np.isfinite(output).all() for output in real) and not self._is_infinite_by_design(
             guess, sample, real
         ):
@@ -350,9 +349,10 @@ class Trials:
 
     def _remembered(self, failure: Failure) -> Failure:
         slip = isinstance(failure.error, NameError) and not isinstance(failure.error, UnboundLocalError)
-        slip = slip or (isinstance(failure.error, AttributeError) and not lacked_by_a_constant(failure.error))
         endless = isinstance(failure.error, RecursionError)
-        slip = slip or endless
+        slip = (
+            slip or endless or (isinstance(failure.error, AttributeError) and not lacked_by_a_constant(failure.error))
+        )
         best = None if self.best is None else self.best.error
         same = best is None or str(failure.error) == str(best) or (endless and isinstance(best, RecursionError))
         self._slips = self._slips + 1 if slip and same else 0

@@ -8,7 +8,7 @@ import heapq
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import final
@@ -18,6 +18,7 @@ from gradcli.inputs.domains import CLASSES, MATRICES
 from gradcli.inputs.hints.documented_order import Order
 from gradcli.inputs.hints.documented_shapes import Axis
 from gradcli.inputs.hints.equal_parts import alike, lengthened, multiples, unpacked_parts
+from gradcli.inputs.search.alike.axes import equal_as_in_broadcasting, equal_in_groups
 from gradcli.inputs.search.candidates import Skeleton
 from gradcli.inputs.search.domains import POSITIVE, domain_choice, domain_choices
 from gradcli.inputs.search.error_messages import (
@@ -74,10 +75,11 @@ class Unifier:
         self, trials: Trials, skeleton: Skeleton, *, square_domain: DomainChoice | None = None,
         axes: Mapping[str, tuple[Axis, ...]] | None = None, parts: Sequence[int] = (),
         meant: Mapping[str, str] | None = None, of_matrices: bool = False, order: Order = (),
-        left_out: Sequence[int] = (),
+        left_out: Sequence[int] = (), alike: Sequence[Collection[str]] = (),
     ) -> None:  # fmt: skip
         self._trials = trials
         self._parts, self._left_out = tuple(parts), tuple(left_out)
+        self._groups = [[n for n, slot in enumerate(trials.slots) if slot.name in each] for each in alike]
         self._domain_rounds = 2
         self._skeleton = skeleton
         self._square_domain = square_domain
@@ -192,7 +194,10 @@ class Unifier:
                 heapq.heappush(queue, (priority, next(order), depth + 1, following))
         if best is None or refusal is not None:
             return Unsolved(failure=Failure(progress=0.0) if best is None else best[0])
-        if len(self._ranks) >= _MANY and (alike := self._alike(begin)) not in seen:
+        if (
+            len(self._ranks) >= _MANY
+            and (alike := equal_as_in_broadcasting(begin, self._axes, self._ranks)) not in seen
+        ):
             outcome = self._try(alike)
             if isinstance(outcome, Solution):
                 return outcome
@@ -206,6 +211,8 @@ class Unifier:
         queue = [(0.0, 0, 0, begin), (-0.5, 2, 0, self._named.applied(begin, self._sizes))]
         if len(self._axes) > 2:
             queue.append((0.5, 1, 0, replace(begin, descending=True)))
+        if (alike := equal_in_groups(begin, self._axes, self._ranks, self._groups)) != begin:
+            queue.append((-0.6, -1, 0, alike))
         heapq.heapify(queue)
         return queue
 
@@ -234,14 +241,6 @@ class Unifier:
         for _, one, other in sorted(size_pairs(message)):
             if one in axis_of and other in axis_of and one != other:
                 yield from (merged for _, merged in self._merge(state, axis_of[one], axis_of[other], 0.0))
-
-    def _alike(self, state: State) -> State:
-        """`state` with the axes equal that are aligned by broadcasting."""
-        first: dict[int, int] = {}
-        for index, (slot, axis) in enumerate(self._axes):
-            same = first.setdefault(axis - self._ranks[slot], index)
-            state = state.with_equal(state.partition[same], state.partition[index])
-        return state
 
     def _tried(self, state: State, refusal: Refusal | None) -> "Solution | Failure | None":
         outcome = self._try(state)

@@ -1,0 +1,1 @@
+"""Tests for inputs of equal sizes."""
