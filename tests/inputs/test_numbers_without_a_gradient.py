@@ -352,3 +352,26 @@ def test_a_letter_that_alone_is_kept_as_an_attribute_is_a_number(ns: Any) -> Non
     assert {e.input for e in wrong.evidence if e.verdict is Verdict.FAILED} == {"x"}
     missing = checked(faded(ns, 1.0, "weight"))
     assert {e.input for e in missing.evidence if e.verdict is Verdict.FAILED} == {"weight"}
+
+
+def padded(ns: Any, factor: float) -> type:
+    class Padded(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, b_first: Any) -> Any:
+            first = ns.full((1, *x.shape[1:]), b_first, dtype=x.dtype)
+            return ns.cat([first, x], 0)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return factor * g[1:], None
+
+    return Padded
+
+
+@pytest.mark.usefixtures("unexplained")
+def test_what_a_tensor_is_filled_with_is_a_number_though_called_as_a_bias(ns: Any) -> None:
+    right = gradcli.check(padded(ns, 1.0), shrink=False, order=1).cases[0]
+    assert right.verdict is Verdict.PASSED, right
+    assert [spec.kind for spec in right.inputs] == ["tensor", "value"]
+    wrong = gradcli.check(padded(ns, 1.01), shrink=False, order=1).cases[0]
+    assert {each.input for each in wrong.evidence if each.verdict is Verdict.FAILED} == {"x"}

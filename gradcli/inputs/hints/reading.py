@@ -20,6 +20,7 @@ from gradcli.inputs.hints.source_hints import IndexRange, SourceHints
 from gradcli.inputs.hints.suggested_constants import numbers_among
 from gradcli.inputs.hints.summed_gradients import returned_values, sums_of, sums_of_named
 from gradcli.inputs.hints.uses.helpers import helpers_source
+from gradcli.inputs.hints.uses.memory import views_as_complex
 from gradcli.inputs.hints.uses.objects import plain_objects
 from gradcli.inputs.hints.uses.series import used_alike
 from gradcli.inputs.hints.uses.tensors import used_as_tensors
@@ -127,7 +128,9 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     shapes, counted = with_counts(info, names, own, shapes)
     one_hot = dict.fromkeys(one_hot_labels(info.forward, names), "one-hot")
     complexes = complex_among(values.complexes, {**values.shapes, **shapes}, (tree, tree_of(text)))
-    values = replace(values, domains={**one_hot, **values.domains}, complexes=complexes)
+    helpers = helpers_source(info.forward, names)
+    reals = values.reals.union(names if views_as_complex(own + helpers) else ())
+    values = replace(values, domains={**one_hot, **values.domains}, complexes=complexes, reals=reals)
     gradients = _gradients(text, len(names))
     used = ChainMap(*map(surroundings, (info.forward, None if info.inner else info.backward)))
     arrays = arrays_written_into(tree, names)
@@ -135,9 +138,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     scalars = [name for name in scalars if values.types.get(name) == "scalar"]
     documented = {**dict.fromkeys(scalars, ()), **entries, **values.shapes, **shapes}
     tensors = frozenset(name for name, annotation in annotations.items() if names_tensors(annotation))
-    helpers = helpers_source(info.forward, names)
-    trees = (tree, tree_of(helpers))
-    read = used_as_tensors(trees, names)
+    read = used_as_tensors(trees := (tree, tree_of(helpers)), names)
     setup = own if info.setup_context is None else source_of(info.setup_context)
     numbers = numbers_among(
         tree_of(setup), names, gradients, {*tensors, *read, *documented, *values.domains, *arrays}, tree

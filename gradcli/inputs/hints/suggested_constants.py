@@ -14,8 +14,9 @@ _SAVES = "save_for_backward"
 _POWERS = (
     r"(?<![\w.]){0} (?:\*\*|\* {0}(?!\w))|/ {0}(?![\w(])"
     r"|(?<![\w.]){0}\.(?:square|pow)\(|\.(?:square|pow)\({0}[,)]"
+    r"|\b(?:fill_?|full|full_like|new_full|masked_fill_?|range)\((?:[^()]|\([^()]*\))*?(?<![\w.]){0}[,)]"
 )
-"""Powers and quotients as `ast.unparse` writes them: `b ** 2`, `b * b`, `x / b`, `b.square()`."""
+"""Powers, quotients and fills as `ast.unparse` writes them: `b ** 2`, `b * b`, `x / b`, `b.square()`, `y.fill_(b)`."""
 _FIRST, _STEP = 0.3, 0.6
 """Of numbers in ascending order, such as limits: normal numbers lie below, between and above them."""
 
@@ -27,9 +28,9 @@ def numbers_among(
     """The arguments that may be numbers: backward returns None for them, and they are not saved as tensors are.
 
     A name such as `weight` is that of a layer's parameter, which may lack its gradient. One such as `b` or `scale` is
-    so too, unless another argument of the same Function may be a number, or forward squares `b` or divides by it, which
-    it does with no bias, or a letter is kept as an attribute, as in `ctx.w = w`. Where tensors are kept as attributes
-    of ctx, nothing tells what else is kept so.
+    so too, unless another argument of the same Function may be a number, or forward squares `b`, divides by it or fills
+    a tensor with it, as it does with no bias, or a letter is kept as an attribute, as in `ctx.w = w`. Where tensors are
+    kept as attributes of ctx, nothing tells what else is kept so.
 
     Args:
         saving: the syntax tree of what saves them, forward or `setup_context`; None without source.
@@ -105,7 +106,7 @@ def _is_of_series(first: str, name: str) -> bool:
 
 
 def _is_no_bias(name: str, first: str, forward: ast.Module | None) -> bool:
-    """Whether an argument called as a bias is none: forward takes a power of it, or divides by it.
+    """Whether an argument called as a bias is none: forward takes a power of it, divides by it or fills with it.
 
     Beside a first argument `a`, the second one is `b` whatever it is.
     """

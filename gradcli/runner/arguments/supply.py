@@ -1,6 +1,7 @@
 """Where the inputs of a case come from: flags, its spec, the target's own sample_inputs, or inference."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -11,6 +12,8 @@ from gradcli.errors import InputsNotFoundError, UserCodeError, is_interrupt
 from gradcli.frozen import dataclass
 from gradcli.inputs.builders import build
 from gradcli.inputs.domains import parse_domain
+from gradcli.inputs.hints.reading import read_hints
+from gradcli.inputs.hints.uses.memory import precision_viewed
 from gradcli.inputs.search.error_messages import complains_of_precision
 from gradcli.runner.arguments.binding import in_order, missing, named, placed, require_parameters
 from gradcli.runner.arguments.numbers import as_tensors, differentiated, note_on_constants
@@ -147,8 +150,14 @@ def _inferred(
 ) -> Supply:
     """The inputs that the search finds in the run's precision, or in float32 if forward rejects float64.
 
-    Where a decorator hides how many arguments forward takes, those of the wrapper are searched as well.
+    Where a decorator hides how many arguments forward takes, those of the wrapper are searched as well. A view as
+    complex64 makes garbage of float64, which forward may accept.
     """
+    if case.settings.dtype == "float64" and precision_viewed(_code(info)) == "float32":
+        with suppress(InputsNotFoundError), backend.session(lazy=False):
+            supply = _searched(backend, target, info, case, fixed, "float32")
+            note = "the inputs are float32, because forward views their memory as complex64"
+            return replace(supply, notes=(note, *supply.notes))
     try:
         with backend.session(lazy=False):
             return _searched(backend, target, info, case, fixed, case.settings.dtype)
@@ -165,6 +174,11 @@ def _inferred(
         refusal = next(iter(str(error.__cause__).splitlines()), "")
     note = f"the inputs are float32, because forward raises with float64 inputs ({refusal})"
     return replace(supply, notes=(note, *supply.notes))
+
+
+def _code(info: TargetInfo) -> str:
+    """The source of forward and of the functions that it passes its arguments on to."""
+    return read_hints(info, [parameter.name for parameter in info.parameters]).used
 
 
 def _searched(
