@@ -105,6 +105,7 @@ IMAGE_NAMES = frozenset((
 SMALL_NAMES = re.compile(r"(?:^|_)(?:eps|epsilon|tol|tolerance)$")
 """Names of numbers that are small as a rule."""
 ENDINGS: tuple[tuple[str, Values, float], ...] = (
+    (r"_(axis|axes)$", (-1, 1, 0), 2.5),
     (r"(_size|_dim|_height|_width|^num_|^n_|kernel|stride|count|iters?$|steps?$)", (2, 3, 1, 4, (3, 4)), 2.5),
     (r"(eps|epsilon|tol|tolerance)$", (1e-8, 1e-5, 1e-3), 0.8),
     (r"(rate|_factor|_scale|lambda|temp|thresh|const)", (0.7, 2.0, 1e-3), 0.8),

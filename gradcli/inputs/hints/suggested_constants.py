@@ -6,7 +6,13 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from gradcli.inputs.hints import argument_names
-from gradcli.inputs.hints.argument_names import excludes_tensors, is_layers_parameter, named_as_bias, types_named
+from gradcli.inputs.hints.argument_names import (
+    excludes_tensors,
+    is_layers_parameter,
+    named_as_bias,
+    names_tensors,
+    types_named,
+)
 from gradcli.sources import nodes_of
 from gradcli.targets import Parameter
 
@@ -197,12 +203,14 @@ def in_order(known: Sequence[float | None]) -> list[tuple[float, ...]]:
 def sure_constants(parameter: Parameter) -> Sequence[Any]:
     """The constants of an argument whose annotation or name says that it is not a tensor; else none."""
     word = parameter.name.lower().strip("_")
-    if parameter.annotation and types_named(parameter.annotation):
+    if parameter.annotation and (excludes_tensors(parameter.annotation) or names_tensors(parameter.annotation)):
         return annotated_values(word, parameter.annotation) or ()
     if word in argument_names.FLAGS:
         return (True, False)
     known = (argument_names.WHOLE_NUMBERS, argument_names.REAL_NUMBERS, argument_names.WORDS)
-    return next((values[word] for values in known if word in values and len(word) > 1), ())
+    named = next((values[word] for values in known if word in values and len(word) > 1), ())
+    endings = (values for pattern, values, offset in argument_names.ENDINGS if offset > 1 and re.search(pattern, word))
+    return named or next(endings, ())
 
 
 def annotated_values(word: str, annotation: str) -> Sequence[Any] | None:

@@ -17,7 +17,7 @@ _EXAMPLES: Mapping[str, tuple[FrameworkObject, ...]] = {
     "device": (FrameworkObject("torch.device('cpu')"),),
 }
 """The values of each type in PyTorch, which the engine has as well, apart from layouts."""
-_GIVEN = r"\b({})=({})(?!\w)"
+_GIVEN = r"\b({}) ?= ?({}) ?[,)]"
 
 
 def plain_objects(info: TargetInfo, names: Sequence[str], code: str, known: Mapping[str, Any]) -> dict[str, Any]:

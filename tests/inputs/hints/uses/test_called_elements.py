@@ -51,3 +51,18 @@ def test_whole_numbers_have_nothing_to_check() -> None:
     (case,) = gradcli.check(Nearest, shrink=False).cases
     assert "Nearest returns only whole numbers or booleans" in str(case.error)
     assert "so there is nothing to check" in str(case.error)
+
+
+class Refusing(engine.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, feature_axis: Any, block_count: Any) -> Any:
+        raise ValueError("not these")
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g, None, None
+
+
+def test_axes_and_counts_are_suggested_as_constants() -> None:
+    (case,) = gradcli.check(Refusing, shrink=False).cases
+    assert "give the inputs: -i x=3x4 -a feature_axis=-1 -a block_count=2 " in str(case.error)

@@ -4,6 +4,8 @@ import pytest
 
 from gradcli.cases import FrameworkObject
 from gradcli.inputs.flags import parse_argument
+from gradcli.inputs.hints.uses.objects import plain_objects
+from gradcli.targets import TargetInfo
 from gradcli.verdict import Verdict
 from tests.inputs.hints.uses.written import checked
 
@@ -68,3 +70,9 @@ def test_members_and_words_are_those_that_the_annotation_names(factor, verdict, 
     case = checked(tmp_path, CHOSEN.format(factor=factor), "Chosen")
     assert case.verdict is verdict, case
     assert case.inputs[2].value == "plain"
+
+
+def test_the_format_of_a_tensor_does_not_make_a_format_of_it() -> None:
+    code = "torch.zeros(3, dtype=x.dtype, device=x.device) + torch.ones(3, dtype=kind)"
+    info = TargetInfo(name="f", backend="torch", parameters=(), forward=None, backward=None)
+    assert list(plain_objects(info, ["x", "kind"], code, {})) == ["kind"]
