@@ -5,6 +5,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any, TextIO, TypeVar, final
 
@@ -52,6 +53,33 @@ _CALLS_BETWEEN_LOOKS = 32
 
 
 @final
+class Attempt:
+    """A first run inside a lazy session; `is_void` says afterwards that it has to be repeated.
+
+    It has to if random numbers were drawn in it. An error of the user's code in it does not count then.
+    """
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._before, self._outer = session.drawn, session.is_repeatable
+        self.is_void = False
+
+    def __enter__(self) -> "Attempt":
+        self._session.is_repeatable = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        """Suppress the error of a run that has to be repeated."""
+        self._session.is_repeatable = self._outer
+        if error is None or isinstance(error, UserCodeError | RepeatError):
+            self._session.check()
+            self.is_void = self._session.drawn != self._before
+        return self.is_void
+
+
+@final
 class Session:
     """A context that restores the random generators of one framework, of Python and of NumPy at its end.
 
@@ -63,9 +91,9 @@ class Session:
         self._framework = framework
         self._state = framework.random_state()
         self.lazy = lazy
-        self._drawn = 0
+        self.drawn = 0
         """How often random numbers were found to be drawn without a seed."""
-        self._is_repeatable = False
+        self.is_repeatable = False
         self.calls = self._looked_at = 0
         self._is_as_it_was = True
 
@@ -73,7 +101,7 @@ class Session:
         """Seed every call from now on; returns whether random numbers were drawn before, without a seed."""
         drawn = self.lazy and self._is_disturbed()
         self.lazy = False
-        self._drawn += drawn
+        self.drawn += drawn
         return drawn
 
     def check(self) -> bool:
@@ -90,34 +118,30 @@ class Session:
         """Before a call of the user's code: seed the generators, or look now and then whether numbers were drawn.
 
         Raises:
-            RepeatError: they were, in the first run of `run_alike`, which has to start again.
+            RepeatError: they were, in a first attempt, which has to start again.
         """
-        if self.lazy and self.check() and self._is_repeatable:
+        if self.lazy and self.check() and self.is_repeatable:
             raise RepeatError
         if not self.lazy:
             self._framework.seed(seed)
 
-    def run_alike(self, work: Callable[[], _Result]) -> _Result:
-        """Return what `work` returns, from a second run with every call seeded if the first drew random numbers.
+    def attempts(self) -> Iterator[AbstractContextManager["Attempt"]]:
+        """One context to run in, and a second one if random numbers were drawn in the first.
 
-        What was computed in the first run must not be used then. An error of the user's code in it does not count.
+        In the second, every call is seeded, and what was computed in the first must not be used.
         """
         self.check()
-        outer, before = self._is_repeatable, self._drawn
-        self._is_repeatable = True
-        try:
-            found = work()
-        except (UserCodeError, RepeatError):
-            self.check()
-            if self._drawn == before:
-                raise
-        else:
-            self.check()
-            if self._drawn == before:
-                return found
-        finally:
-            self._is_repeatable = outer
-        return work()
+        first = Attempt(self)
+        yield first
+        if first.is_void:
+            yield nullcontext(first)
+
+    def run_alike(self, work: Callable[[], _Result]) -> _Result:
+        """Return what `work` returns in the last of the `attempts`."""
+        for attempt in self.attempts():
+            with attempt:
+                found = work()
+        return found
 
     def close(self) -> None:
         """Restore the generators."""

@@ -1,6 +1,5 @@
 """Running the battery on one Function at one set of inputs."""
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -63,20 +62,18 @@ def run_battery(
         UserCodeError: the user's own code raised.
     """
     with watched() as watchdog, subject.session(lazy=True) as session:
-        runs, number = {} if known is None else known, itertools.count()
-
-        def ran() -> tuple[Evidence, ...]:
-            if next(number):
+        runs = {} if known is None else known
+        for number, attempt in enumerate(session.attempts()):
+            if number:
                 runs.clear()
             situation = Situation(
                 subject=subject, settings=settings, seed=seed, sweep=sweep, sizes_given=sizes_given, _runs=runs
             )
             battery = _Battery(situation=situation, watchdog=watchdog, excuse=excuse or _as_found)
-            for check in battery.due(part):
-                battery.run(check)
-            return tuple(battery.found)
-
-        return session.run_alike(ran)
+            with attempt:
+                for check in battery.due(part):
+                    battery.run(check)
+    return tuple(battery.found)
 
 
 def _as_found(found: Sequence[Evidence], subject: Subject) -> Sequence[Evidence]:  # noqa: ARG001 - the type of Excuse
