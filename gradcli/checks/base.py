@@ -14,8 +14,8 @@ from gradcli.backends.base import FloatArray, Gradients, Pass, RawBackward, Subj
 from gradcli.backends.captured_sizes import captured_sizes
 from gradcli.backends.tensor.call_records import OtherCalls
 from gradcli.checks.nondeterminism import VaryingMap
+from gradcli.checks.other_points.bounds import any_given, bounds_of_map
 from gradcli.checks.other_points.calls import disturbing_calls, few_disturbing_calls
-from gradcli.checks.other_points.points import any_given, bounds_of_map
 from gradcli.checks.shared_passes import Together, passed_together
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind

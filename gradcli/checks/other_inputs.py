@@ -12,19 +12,10 @@ from gradcli.checks.base import Check, Situation
 from gradcli.checks.batch.fixed import hints_of
 from gradcli.checks.gradient import comparable
 from gradcli.checks.iteration import iterates, stays_wrong
+from gradcli.checks.other_points.bounds import Bounds, all_bounds_of, is_drawn, with_closed_ends
 from gradcli.checks.other_points.comparison import Comparison, close, pulled
 from gradcli.checks.other_points.failing import failures
-from gradcli.checks.other_points.points import (
-    TOGETHER,
-    Arguments,
-    Bounds,
-    all_bounds_of,
-    combined_point,
-    is_drawn,
-    other_points,
-    with_closed_ends,
-    zero_points,
-)
+from gradcli.checks.other_points.points import TOGETHER, Arguments, combined_point, other_points, zero_points
 from gradcli.checks.other_points.proof import note_of, overflow_note, simplest, wrong_at
 from gradcli.checks.other_points.structure import equal_eigenvalues, label_of_equal_eigenvalues
 from gradcli.checks.other_points.thresholds import around_places, between_thresholds

@@ -11,7 +11,7 @@ from gradcli.backends.base import Subject
 from gradcli.backends.tensor.framework import unit_roundoff
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.lost_precision import in_few_bits
-from gradcli.checks.other_points.points import any_given
+from gradcli.checks.other_points.bounds import any_given
 from gradcli.checks.reached import compared_dtypes
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind

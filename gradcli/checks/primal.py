@@ -12,7 +12,7 @@ from gradcli.backends.tensor.containers import container_leaves
 from gradcli.backends.tensor.framework import same_values
 from gradcli.cases import InputSpec
 from gradcli.checks.base import Check, Situation, relative_gap
-from gradcli.checks.other_points.points import is_drawn
+from gradcli.checks.other_points.bounds import is_drawn
 from gradcli.checks.seeding import signed_cotangents
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind

@@ -16,8 +16,8 @@ from gradcli.checks.base import Situation
 from gradcli.checks.batch.blocks import block_sizes
 from gradcli.checks.batch.fixed import fixed_sizes_of, hints_of, numbers_among
 from gradcli.checks.batch.resizing import Arguments, Resized, call_at, is_held, seems_wrong, tells_size
+from gradcli.checks.other_points.bounds import bounds_of, is_drawn
 from gradcli.checks.other_points.numbers import is_formula_constant
-from gradcli.checks.other_points.points import bounds_of, is_drawn
 from gradcli.checks.reached import LARGEST, largest_number
 from gradcli.checks.seeding import all_finite
 from gradcli.errors import UserCodeError

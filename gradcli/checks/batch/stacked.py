@@ -12,7 +12,7 @@ from gradcli.cases import Argument
 from gradcli.checks.base import Situation, relative_gap
 from gradcli.checks.batch.fixed import hints_of
 from gradcli.checks.batch.resizing import TOLERANCE, Resized, call_at, is_held
-from gradcli.checks.other_points.points import bounds_of, is_drawn
+from gradcli.checks.other_points.bounds import bounds_of, is_drawn
 from gradcli.checks.seeding import all_finite
 
 _ANY_LEADING_AXES = re.compile(r"\[\s*\.\.\.\s*,|[\"'][^\"'\n]*\.\.\.[^\"'\n]*->")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gradcli.cases import Argument, InputSpec
 from gradcli.checks.base import Situation
 from gradcli.checks.gradient import evidence_of
-from gradcli.checks.other_points.points import bounds_of
+from gradcli.checks.other_points.bounds import bounds_of
 from gradcli.checks.other_points.proof import Proof, Wrong, proof_at, wrong_at
 from gradcli.errors import UserCodeError
 from gradcli.numerics.verify import BlockOutcome, Outcome

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.cases import Argument
-from gradcli.checks.other_points.points import Arguments, is_drawn
+from gradcli.checks.other_points.bounds import is_drawn
+from gradcli.checks.other_points.points import Arguments
 from gradcli.inputs.domains import parse_domain
 from gradcli.inputs.hints.documented_shapes import texts_of
 from gradcli.sources import source_of

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.cases import Argument
-from gradcli.checks.other_points.points import Arguments, bounds_of, is_drawn
+from gradcli.checks.other_points.bounds import bounds_of, is_drawn
+from gradcli.checks.other_points.points import Arguments
 from gradcli.sources import nodes_of, source_of, tree_of
 from gradcli.targets import TargetInfo
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.cases import Argument
+from gradcli.checks.other_points.bounds import bounds_of, is_drawn
 from gradcli.checks.other_points.numbers import chooses_an_axis
-from gradcli.checks.other_points.points import bounds_of, is_drawn
 
 _GROWTH = 0.0625
 """Relative. Entries that are added are old ones, made larger by so much with each turn: equal ones lie at kinks."""

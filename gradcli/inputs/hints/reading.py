@@ -135,19 +135,14 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     used = ChainMap(*map(surroundings, (info.forward, None if info.inner else info.backward)))
     arrays = arrays_written_into(tree, names)
     scalars = [n for n, given in zip(names, gradients, strict=True) if given is not False or n in arrays]
-    scalars = [name for name in scalars if values.types.get(name) == "scalar"]
-    documented = {**dict.fromkeys(scalars, ()), **entries, **values.shapes, **shapes}
+    documented = {**{n: () for n in scalars if values.types.get(n) == "scalar"}, **entries, **values.shapes, **shapes}
     tensors = frozenset(name for name, annotation in annotations.items() if names_tensors(annotation))
     read = used_as_tensors(trees := (tree, tree_of(helpers)), names)
     setup = own if info.setup_context is None else source_of(info.setup_context)
-    numbers = numbers_among(
-        tree_of(setup), names, gradients, {*tensors, *read, *documented, *values.domains, *arrays}, tree
-    )
-    none = [written[name] for name, gradient in zip(names, gradients, strict=True) if gradient is False]
-    left_out = undifferentiated(
-        called, own, info.documentation, text, numbers=numbers | {*called} - {*needed}, none=none
-    )
-    constants = values.constants.union(name for name, said in written.items() if said in left_out)
+    known = {*tensors, *read, *documented, *values.domains, *arrays}
+    numbers = numbers_among(tree_of(setup), names, gradients, known, tree)
+    without = {name for name, gradient in zip(names, gradients, strict=True) if gradient is False}
+    constants = _constants(info, written, (own, text), numbers=numbers | {*called} - {*needed}, without=without)
     return SourceHints(
         forward=own,
         backward=text,
@@ -156,7 +151,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         sums=sums_of(tree_of(text), names) if text else sums_of_named(tree, names),
         names=used,
         documented=documented,
-        values=replace(values, constants=constants),
+        values=replace(values, constants=values.constants | constants),
         keys=_random_keys(info, names, own),
         ranges=_ranges(info, called, written, own, {**dict.fromkeys(called, ()), **named}),
         tensors=tensors,
@@ -175,6 +170,21 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         alike=used_alike(trees, names),
         objects=plain_objects(info, names, f"{own}\n{helpers}", used),
     )
+
+
+def _constants(
+    info: TargetInfo,
+    written: Mapping[str, str],
+    sources: tuple[str, str],
+    *,
+    numbers: Collection[str],
+    without: Collection[str],
+) -> frozenset[str]:
+    """The arguments that documentation says get no gradient; backward returns none for those `without` one."""
+    (own, text), none = sources, [said for name, said in written.items() if name in without]
+    called = list(dict.fromkeys(written.values()))
+    left_out = undifferentiated(called, own, info.documentation, text, numbers=numbers, none=none)
+    return frozenset(name for name, said in written.items() if said in left_out)
 
 
 def _as_written(info: TargetInfo, names: Sequence[str]) -> dict[str, str]:

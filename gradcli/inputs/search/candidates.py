@@ -158,9 +158,7 @@ def slot_for(
     word = hints.meant_by(name, word_of(name))
     gradient = False if parameter.static else hints.gradient_of(position)
     is_array = name in hints.arrays | hints.read and not excludes_tensors(parameter.annotation or "")
-    tensor_offset = 0.0
-    if not is_array:
-        tensor_offset = _add_constants(costs, word, parameter, gradient, names, hints)
+    tensor_offset = 0.0 if is_array else _add_constants(costs, word, parameter, gradient, names, hints)
     if parameter.has_default:
         costs.put(0.0, OMITTED)
         tensor_offset = max(tensor_offset, 1.3 if parameter.default is None else 4.0)

@@ -8,8 +8,9 @@ import numpy as np
 
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument, InputSpec
+from gradcli.checks.other_points.bounds import all_bounds_of, is_drawn
 from gradcli.checks.other_points.changes import Change
-from gradcli.checks.other_points.points import all_bounds_of, is_drawn, other_points
+from gradcli.checks.other_points.points import other_points
 from gradcli.inputs.builders import build
 from gradcli.inputs.hints.reading import read_hints
 from gradcli.inputs.search.domains import ORDERED, pairs_of

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from gradcli.cases import Argument
-from gradcli.checks.other_points.points import Change, all_bounds_of, bounds_of, other_points
+from gradcli.checks.other_points.bounds import all_bounds_of, bounds_of
+from gradcli.checks.other_points.points import Change, other_points
 
 
 def array(value: Any, domain: str | None = None) -> Argument:

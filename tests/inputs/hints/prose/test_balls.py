@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.checks.other_points.points import all_bounds_of, other_points
+from gradcli.checks.other_points.bounds import all_bounds_of
+from gradcli.checks.other_points.points import other_points
 from gradcli.engine.autograd import Function
 from gradcli.inputs.builders import build
 from gradcli.inputs.flags import parse_input

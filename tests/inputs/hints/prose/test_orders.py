@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.checks.other_points.points import Change, all_bounds_of, bounds_of, other_points
+from gradcli.checks.other_points.bounds import all_bounds_of, bounds_of
+from gradcli.checks.other_points.points import Change, other_points
 from gradcli.engine.autograd import Function
 from gradcli.inputs.builders import build
 from gradcli.inputs.flags import parse_input
