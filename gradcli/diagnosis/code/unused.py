@@ -1,4 +1,4 @@
-"""A value that forward computes from an argument and never uses: the mistake of a wrong gradient may be there."""
+"""A value that forward computes and backward alone uses: the mistake of a wrong gradient may be there."""
 
 import ast
 from dataclasses import replace
@@ -12,15 +12,15 @@ _OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.IfExp)
 
 
 def at_unused_value(finding: Finding, info: TargetInfo) -> Finding:
-    """The finding at the line of forward that computes an unused value, where there is one, and without a correction.
+    """The finding at the line of forward that computes a value that backward alone uses, and without a correction.
 
-    backward may be right for what forward was meant to compute; it is forward that has to be looked at first.
+    backward is then probably right for what forward was meant to compute. A value that neither uses says nothing.
     """
-    forward = written(info.forward)
-    if forward is None or finding.kind is FindingKind.MISSING_GRADIENT:
+    forward, backward = written(info.forward), written(info.backward)
+    if forward is None or backward is None or finding.kind is FindingKind.MISSING_GRADIENT:
         return finding
     node = _unused_in(forward.node)
-    if node is None:
+    if node is None or not _occurs(node, backward.node):
         return finding
     said = (
         f"; forward computes `{ast.unparse(node.targets[0])}` (line {node.lineno}) and never uses it: if its result is "
@@ -28,6 +28,13 @@ def at_unused_value(finding: Finding, info: TargetInfo) -> Finding:
     )
     place = Location(file=forward.file.path, line=node.lineno)
     return replace(finding, message=finding.message + said, location=place, corrected=None)
+
+
+def _occurs(assigned: ast.Assign, backward: ast.FunctionDef | ast.Lambda) -> bool:
+    """Whether backward computes the same value, or one of the same name."""
+    saved = f"{backward.args.args[0].arg}." if backward.args.args else " "
+    parts = {ast.unparse(n).replace(saved, "") for n in ast.walk(backward) if isinstance(n, ast.expr)}
+    return not parts.isdisjoint({ast.unparse(assigned.targets[0]), ast.unparse(assigned.value)})
 
 
 def _unused_in(forward: ast.FunctionDef | ast.Lambda) -> ast.Assign | None:

@@ -44,8 +44,10 @@ def test_an_unused_value_of_forward_is_the_place_of_a_wrong_gradient(tmp_path):
     assert case.patch is None
 
 
-@pytest.mark.parametrize("computed", ["scale = 1 + w", "columns = x.shape[1]", "_ = w + 1", "scale = w.shape[0] + 1"])
-def test_a_size_or_a_value_that_is_used_is_no_place_of_the_mistake(tmp_path, computed):
+@pytest.mark.parametrize(
+    "computed", ["scale = 1 + w", "left = x - w", "columns = x.shape[1]", "_ = w + 1", "scale = w.shape[0] + 1"]
+)
+def test_a_size_or_a_value_that_backward_does_not_use_is_no_place_of_the_mistake(tmp_path, computed):
     used = "scale" if computed == "scale = 1 + w" else "(1 + w)"
     (finding,) = checked(tmp_path, computed=computed, used=used, by_x="w").findings
     assert "never uses" not in finding.message
