@@ -23,7 +23,7 @@ def test_where_nothing_fits_the_error_says_what_was_tried_and_what_to_give():
     text = str(caught.value)
     assert "impossible" in text
     assert "tried 500 sets" in text
-    assert "-i items=3x4 -i count=3x4" in text
+    assert "-i items=3x4 -a count=2" in text
     assert "Error" in text
 
 
