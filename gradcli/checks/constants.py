@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -25,15 +25,15 @@ from gradcli.checks.other_points.numbers import (
     sets_accuracy,
     values_to_try,
 )
-from gradcli.checks.other_points.other_shapes import at_other_shapes
-from gradcli.checks.other_points.output_lengths import is_output_length, longer_output
-from gradcli.checks.other_points.sizes_of_numbers import LongerAxis, axes_for
 from gradcli.checks.other_points.tuples import are_numbers, in_few_digits
 from gradcli.checks.variants import variant
 from gradcli.errors import UserCodeError
 from gradcli.numerics.maps.vector_map import MOST_EVALUATIONS
 from gradcli.results import Evidence
 from gradcli.verdict import Verdict
+
+if TYPE_CHECKING:
+    from gradcli.checks.other_points.sizes_of_numbers import LongerAxis
 
 _FOR_A_NOTE = 500
 """The evaluations of forward that another value of a number may take if what is wrong there is always excused: a right
@@ -135,6 +135,8 @@ class ConstantsCheck(Check):
         So it is where the number changes nothing: four columns in three pieces are two pieces again.
         Forward chooses the sizes it takes, so that what backward refuses there says nothing.
         """
+        from gradcli.checks.other_points.other_shapes import at_other_shapes  # most functions have no numbers
+
         argument = given[position]
         values = [value for value in values_to_try(argument, given) if keeps_order({position: value}, given)]
         sets = (each for value in values for each in at_other_shapes(position, value, given))
@@ -153,6 +155,8 @@ class ConstantsCheck(Check):
         `grad.unsqueeze(-1)` for `grad.unsqueeze(dim)` is refused where lengths differ. Where they are equal, it is
         wrong without an error.
         """
+        from gradcli.checks.other_points.other_shapes import at_other_shapes
+
         for arguments in at_other_shapes(position, value, given):
             other = _accepted(situation.subject, arguments)
             if other is not None and other.active == situation.subject.active:
@@ -162,6 +166,10 @@ class ConstantsCheck(Check):
     def _at_longer_output(self, situation: Situation, position: int, given: Sequence[Argument]) -> Iterator[Evidence]:
         """The evidence where an output, whose length is a number, is longer than the input."""
         subject, argument = situation.subject, given[position]
+        if argument.is_tensor:
+            return
+        from gradcli.checks.other_points.output_lengths import is_output_length, longer_output
+
         value = longer_output(subject, argument)
         if value is None:
             return
@@ -227,13 +235,15 @@ class ConstantsCheck(Check):
             if verified == _VERIFIED or any(e.reference is not None for e in found):
                 return
 
-    def _axis_for(self, situation: Situation, other: Subject, argument: Argument, value: object) -> LongerAxis | None:
+    def _axis_for(self, situation: Situation, other: Subject, argument: Argument, value: object) -> "LongerAxis | None":
         """The axis with which the gradient is right where it changes with the number, which forward need not ask for.
 
         A band of 3 diagonals is stored in 3 columns, and forward may run with another number of either. Numbers that
         choose an axis or place windows are no lengths: a mistake that confuses two axes is right where both are equal.
         Where several numbers changed, the axis may be as long as their sum.
         """
+        from gradcli.checks.other_points.sizes_of_numbers import axes_for
+
         given = with_defaults(situation.subject.arguments, situation.subject.info)
         pairs = [(b.value, a.value) for a, b in zip(given, other.arguments, strict=False) if type(a.value) is int]
         total = argument.value + sum(new - old for new, old in pairs) if type(argument.value) is int else value
@@ -245,7 +255,7 @@ class ConstantsCheck(Check):
                 return longer
         return None
 
-    def _others_with(self, situation: Situation, longer: LongerAxis, argument: Argument) -> Iterator[Evidence]:
+    def _others_with(self, situation: Situation, longer: "LongerAxis", argument: Argument) -> Iterator[Evidence]:
         """Failures where another whole number changes with the axis, which the gradient has to be right for as well."""
         given = with_defaults(situation.subject.arguments, situation.subject.info)
         for position, each in enumerate(given):
@@ -260,7 +270,7 @@ class ConstantsCheck(Check):
                 yield from (e for e in found if e.verdict is Verdict.FAILED)
 
     def _with_axis(
-        self, situation: Situation, longer: LongerAxis, arguments: Sequence[Argument], label: str
+        self, situation: Situation, longer: "LongerAxis", arguments: Sequence[Argument], label: str
     ) -> list[Evidence]:
         """The evidence at arguments with a longer axis; none where forward refuses them."""
         both = _accepted(situation.subject, longer.of(arguments))

@@ -13,11 +13,9 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.domains import CLASSES, INTEGRAL, MATRICES, WITH_AXES
 from gradcli.inputs.hints.documented_constants import constants_named, fixed_named, says_constant, says_fixed
 from gradcli.inputs.hints.documented_shapes import Axis, texts_of
-from gradcli.inputs.hints.prose.balls import IN_BALL, points_in_ball
-from gradcli.inputs.hints.prose.closed_ends import closed_ends
 from gradcli.inputs.hints.prose.descriptions import BITS, SIGNS, descriptions, kinds_named, positives_named
 from gradcli.inputs.hints.prose.number_systems import FILLERS, system_said, systems_named
-from gradcli.inputs.hints.prose.sentences import QUOTES
+from gradcli.inputs.hints.prose.sentences import IN_BALL, QUOTES
 
 _Said = TypeVar("_Said")
 _PERHAPS = re.compile(
@@ -80,6 +78,7 @@ _CONTRASTS = re.compile(
     r"|keys?|logits?|scores?|infinity|sides?|directions?|parts?|labels?|features?|views?|items?)\b)",
     re.I,
 )
+_MAY_BE_BALL = re.compile(r"ball|dis[ck]|norm|[|‖]", re.IGNORECASE)
 _NEGATIVE = re.compile(r"(?<!non)(?<!non-)(?<!non )\bnegative\b", re.I)
 _REPLACED = tuple(
     (re.compile(pattern, re.IGNORECASE), text)
@@ -132,9 +131,8 @@ _AXES = re.compile(
 )
 _LAST = re.compile(
     r"\b(?:last|final) (?:dimension|axis|dim)\s+(?:(?:is|has|of|must|should|be|a|size|length|equals?|=)\s+)*"
-    r"(?P<size>two|three|four|\d+)\b",
-    re.I,
-)
+    r"(?P<size>two|three|four|\d+)\b", re.I,
+)  # fmt: skip
 _OF_NORM_ONE = re.compile(
     r"(?<![|‖])(?P<bar>\|\|?|‖)\s*(?P<name>[A-Za-z]\w*?)(?:_i|\[i\])?\s*(?P=bar)(?:_2)?\s*=\s*1(?![\w.])"
 )
@@ -178,16 +176,10 @@ class Documented:
             return frozenset(name for name, called in written.items() if called in said)
 
         return Documented(
-            domains=each(self.domains),
-            types=each(self.types),
-            shapes=each(self.shapes),
-            constants=among(self.constants),
-            fixed=among(self.fixed),
-            complexes=among(self.complexes),
-            reals=among(self.reals),
-            words=each(self.words),
-            closed=each(self.closed),
-        )
+            domains=each(self.domains), types=each(self.types), shapes=each(self.shapes), words=each(self.words),
+            constants=among(self.constants), fixed=among(self.fixed), complexes=among(self.complexes),
+            reals=among(self.reals), closed=each(self.closed),
+        )  # fmt: skip
 
 
 def documented_values(
@@ -246,8 +238,16 @@ def documented_values(
         domains=domains, types=types, shapes=lasts, words=words, constants=frozenset(constants), fixed=frozenset(fixed),
         complexes=frozenset(name for name, system in systems.items() if system == "complex"),
         reals=frozenset(name for name, system in systems.items() if system == "real"),
-        closed=closed_ends(domains, texts),
+        closed=_closed_ends(domains, texts),
     )  # fmt: skip
+
+
+def _closed_ends(domains: Mapping[str, str], texts: Sequence[str]) -> Mapping[str, tuple[float, ...]]:
+    if not domains:
+        return {}
+    from gradcli.inputs.hints.prose.closed_ends import closed_ends
+
+    return closed_ends(domains, texts)
 
 
 def _with_prose(
@@ -264,7 +264,10 @@ def _with_prose(
         for match in _OF_NORM_ONE.finditer(text):
             if match["name"] in names and _CONDITION.search(text[: match.start()]) is None:
                 found.setdefault(match["name"], "unit-vectors")
-        found |= dict.fromkeys(points_in_ball(names, text), "unit-ball")
+        if _MAY_BE_BALL.search(text) is not None:
+            from gradcli.inputs.hints.prose.balls import points_in_ball
+
+            found |= dict.fromkeys(points_in_ball(names, text), "unit-ball")
     if _MEASURES.search(source) is not None:
         found = {name: domain for name, domain in found.items() if domain != "unit-vectors"}
     return found

@@ -3,8 +3,10 @@
 import ast
 import re
 from collections import ChainMap, deque
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from gradcli.inputs.hints.argument_names import excludes_tensors, names_tensors
 from gradcli.inputs.hints.buffers import arrays_written_into, single_entries, written_into
@@ -19,17 +21,17 @@ from gradcli.inputs.hints.prose.differentiated import undifferentiated
 from gradcli.inputs.hints.source_hints import IndexRange, SourceHints
 from gradcli.inputs.hints.suggested_constants import numbers_among
 from gradcli.inputs.hints.summed_gradients import returned_values, sums_of, sums_of_named
-from gradcli.inputs.hints.uses.helpers import helpers_source
-from gradcli.inputs.hints.uses.memory import views_as_complex
-from gradcli.inputs.hints.uses.objects import plain_objects
-from gradcli.inputs.hints.uses.series import used_alike
-from gradcli.inputs.hints.uses.tensors import used_as_tensors
 from gradcli.sources import nodes_of, source_of, tree_of
 from gradcli.targets import TargetInfo
 
 _GROUP = re.compile(r"[(\[]\s*\w+\s*,")
 """The begin of a shape in brackets."""
-_MAY_BE_RANGE = re.compile(r"(?<![\w.])\d\s*(?:,|\.\.|…|to\b|and\b|<|≤)\s*\S")
+_MAY_BE_RANGE = re.compile(r"(?:[\[(]\s*\d\s*,|(?<![\w.])\d\s*(?:\.\.|…|to\b|and\b|<|≤))\s*\S")
+_CALLED = re.compile(
+    r"(?<!def )(?<![.\w])(?!(?:if|while|return|and|or|not|in|is|super|len|range|float|int|bool|tuple|list|max|min)\b)"
+    r"[A-Za-z_]\w*\(|\b[A-Z]\w*\.\w+\("
+)
+"""A call that may be one of the user's own functions."""
 _recent: deque[tuple[TargetInfo, Hashable, SourceHints]] = deque(maxlen=4)
 """What was read last. A case reads the hints on one target up to eleven times: of itself, smaller, and corrected."""
 
@@ -128,18 +130,16 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     shapes, counted = with_counts(info, names, own, shapes)
     one_hot = dict.fromkeys(one_hot_labels(info.forward, names), "one-hot")
     complexes = complex_among(values.complexes, {**values.shapes, **shapes}, (tree, tree_of(text)))
-    helpers = helpers_source(info.forward, names)
-    reals = values.reals.union(names if views_as_complex(own + helpers) else ())
+    uses = _uses(info, names, own, tree, used := ChainMap(*map(surroundings, _functions(info))))
+    reals = values.reals.union(names if uses.complex else ())
     values = replace(values, domains={**one_hot, **values.domains}, complexes=complexes, reals=reals)
     gradients = _gradients(text, len(names))
-    used = ChainMap(*map(surroundings, (info.forward, None if info.inner else info.backward)))
     arrays = arrays_written_into(tree, names)
     scalars = [n for n, given in zip(names, gradients, strict=True) if given is not False or n in arrays]
     documented = {**{n: () for n in scalars if values.types.get(n) == "scalar"}, **entries, **values.shapes, **shapes}
     tensors = frozenset(name for name, annotation in annotations.items() if names_tensors(annotation))
-    read = used_as_tensors(trees := (tree, tree_of(helpers)), names)
     setup = own if info.setup_context is None else source_of(info.setup_context)
-    known = {*tensors, *read, *documented, *values.domains, *arrays}
+    known = {*tensors, *uses.read, *documented, *values.domains, *arrays}
     numbers = numbers_among(tree_of(setup), names, gradients, known, tree)
     without = {name for name, gradient in zip(names, gradients, strict=True) if gradient is False}
     constants = _constants(info, written, (own, text), numbers=numbers | {*called} - {*needed}, without=without)
@@ -165,11 +165,45 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         single=single_entries(tree, names),
         numbers=numbers,
         marks_dirty=".mark_dirty(" in setup,
-        helpers=helpers,
-        read=read,
-        alike=used_alike(trees, names),
-        objects=plain_objects(info, names, f"{own}\n{helpers}", used),
+        helpers=uses.helpers,
+        read=uses.read,
+        alike=uses.alike,
+        objects=uses.objects,
     )
+
+
+class _Uses(NamedTuple):
+    """What the code does with forward's arguments, as in `SourceHints`; `complex`: their memory is viewed so."""
+
+    helpers: str = ""
+    read: frozenset[str] = frozenset()
+    alike: tuple[frozenset[str], ...] = ()
+    objects: Mapping[str, tuple[Any, ...]] = MappingProxyType({})
+    complex: bool = False
+
+
+def _uses(info: TargetInfo, names: Sequence[str], own: str, tree: ast.Module | None, known: Mapping[str, Any]) -> _Uses:
+    if len(names) < 2 and "complex" not in own and _CALLED.search(own) is None:
+        return _Uses()  # a single argument is the tensor, and nothing else is done with it
+    from gradcli.inputs.hints.uses.helpers import helpers_source
+    from gradcli.inputs.hints.uses.memory import views_as_complex
+    from gradcli.inputs.hints.uses.objects import plain_objects
+    from gradcli.inputs.hints.uses.series import used_alike
+    from gradcli.inputs.hints.uses.tensors import used_as_tensors
+
+    helpers = helpers_source(info.forward, names)
+    trees = (tree, tree_of(helpers))
+    return _Uses(
+        helpers=helpers,
+        read=used_as_tensors(trees, names),
+        alike=used_alike(trees, names),
+        objects=plain_objects(info, names, f"{own}\n{helpers}", known),
+        complex=views_as_complex(own + helpers),
+    )
+
+
+def _functions(info: TargetInfo) -> tuple[Callable[..., Any] | None, ...]:
+    return info.forward, None if info.inner else info.backward
 
 
 def _constants(

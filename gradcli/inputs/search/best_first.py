@@ -8,7 +8,6 @@ from typing import final
 from gradcli.cases import InputSpec
 from gradcli.inputs.hints.equal_parts import left_out_of, parts_of
 from gradcli.inputs.hints.source_hints import SourceHints
-from gradcli.inputs.search.alike.states import merged
 from gradcli.inputs.search.backward_inputs import Fitting, as_matrices, as_vector, squared, with_tensor
 from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
 from gradcli.inputs.search.choice import (
@@ -268,6 +267,8 @@ class BestFirstSearch:
         """If backward raises on all inputs found, try inputs in which the sizes named by its error are equal."""
         if fitting(self._found):
             return
+        from gradcli.inputs.search.alike.states import merged
+
         for each in list(self._found):
             self._budget.allow(BACKWARD_TRIES)
             unifier, trial = self._unifier(each.solution.guess.skeleton), self.attempted(each.solution.guess)
@@ -284,9 +285,8 @@ class BestFirstSearch:
         mistake to be seen at the likeliest inputs, and no reason for this.
         """
         likeliest = min(self._found, key=lambda each: each.plain_score)
-        if any(each.fits_exactly and not each.is_degenerate for each in self._found):
-            return
-        if likeliest.reply is Reply.REFUSED:
+        fits = any(each.fits_exactly and not each.is_degenerate for each in self._found)
+        if fits or likeliest.reply is Reply.REFUSED:
             return
         self._budget.allow(LIKELIER_TRIES)
         returned: Solution | None = None

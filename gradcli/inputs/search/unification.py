@@ -18,7 +18,6 @@ from gradcli.inputs.domains import CLASSES, MATRICES
 from gradcli.inputs.hints.documented_order import Order
 from gradcli.inputs.hints.documented_shapes import Axis
 from gradcli.inputs.hints.equal_parts import alike, lengthened, multiples, unpacked_parts
-from gradcli.inputs.search.alike.axes import equal_as_in_broadcasting, equal_in_groups
 from gradcli.inputs.search.candidates import Skeleton
 from gradcli.inputs.search.domains import POSITIVE, domain_choice, domain_choices
 from gradcli.inputs.search.error_messages import (
@@ -194,12 +193,11 @@ class Unifier:
                 heapq.heappush(queue, (priority, next(order), depth + 1, following))
         if best is None or refusal is not None:
             return Unsolved(failure=Failure(progress=0.0) if best is None else best[0])
-        if (
-            len(self._ranks) >= _MANY
-            and (alike := equal_as_in_broadcasting(begin, self._axes, self._ranks)) not in seen
-        ):
-            outcome = self._try(alike)
-            if isinstance(outcome, Solution):
+        if len(self._ranks) >= _MANY:
+            from gradcli.inputs.search.alike.axes import equal_as_in_broadcasting
+
+            alike = equal_as_in_broadcasting(begin, self._axes, self._ranks)
+            if alike not in seen and isinstance(outcome := self._try(alike), Solution):
                 return outcome
         # An argument that changes no output changes none in another domain either, and no float is a whole number.
         cannot_help = best[0].idle is not None or asks_for_integers(best[0].message)
@@ -211,8 +209,11 @@ class Unifier:
         queue = [(0.0, 0, 0, begin), (-0.5, 2, 0, self._named.applied(begin, self._sizes))]
         if len(self._axes) > 2:
             queue.append((0.5, 1, 0, replace(begin, descending=True)))
-        if (alike := equal_in_groups(begin, self._axes, self._ranks, self._groups)) != begin:
-            queue.append((-0.6, -1, 0, alike))
+        if self._groups:
+            from gradcli.inputs.search.alike.axes import equal_in_groups
+
+            alike = equal_in_groups(begin, self._axes, self._ranks, self._groups)
+            queue += [(-0.6, -1, 0, alike)] if alike != begin else []
         heapq.heapify(queue)
         return queue
 

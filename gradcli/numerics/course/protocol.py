@@ -12,7 +12,6 @@ from gradcli.numerics.claims.compare import Decision, Impression, of_sum
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.confirm.large_scale import agreed_in_half_precision, is_drowned, may_be_drowned, with_large_steps
 from gradcli.numerics.confirm.persistence import confirm, confirm_sparse
-from gradcli.numerics.confirm.single_column import confirm_column
 from gradcli.numerics.course.small_rows import cut_to_small_rows, doubtful_rows
 from gradcli.numerics.course.zero_gradient import look_elsewhere
 from gradcli.numerics.differences.estimate import Status
@@ -230,9 +229,12 @@ class Protocol:
         largest = largest_entry(site, *pair)
         relative = judgement.error / judgement.scale if judgement.scale else 0.0
         measured = judgement.off and result.reference == DIFFERENCES
-        if measured and (decision := confirm_column(site, *pair, self.significance)) is not None:
-            self._record(pair, result, decision, note)
-            return
+        if measured:
+            from gradcli.numerics.confirm.single_column import confirm_column  # smooth functions need none of it
+
+            if (decision := confirm_column(site, *pair, self.significance)) is not None:
+                self._record(pair, result, decision, note)
+                return
         if judgement.off or (result.discrepancy is not None and not result.discrepancy.equal):
             note = note or accepted(relative, result.allowed or self.significance)
         doubtful = doubtful_rows(site, pair, result.reading)

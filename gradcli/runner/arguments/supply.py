@@ -13,7 +13,6 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.builders import build
 from gradcli.inputs.domains import parse_domain
 from gradcli.inputs.hints.reading import read_hints
-from gradcli.inputs.hints.uses.memory import precision_viewed
 from gradcli.inputs.search.error_messages import complains_of_precision
 from gradcli.runner.arguments.binding import in_order, missing, named, placed, require_parameters
 from gradcli.runner.arguments.numbers import as_tensors, differentiated, note_on_constants
@@ -153,7 +152,7 @@ def _inferred(
     Where a decorator hides how many arguments forward takes, those of the wrapper are searched as well. A view as
     complex64 makes garbage of float64, which forward may accept.
     """
-    if case.settings.dtype == "float64" and precision_viewed(_code(info)) == "float32":
+    if case.settings.dtype == "float64" and _views_as_complex64(info):
         with suppress(InputsNotFoundError), backend.session(lazy=False):
             supply = _searched(backend, target, info, case, fixed, "float32")
             note = "the inputs are float32, because forward views their memory as complex64"
@@ -174,6 +173,15 @@ def _inferred(
         refusal = next(iter(str(error.__cause__).splitlines()), "")
     note = f"the inputs are float32, because forward raises with float64 inputs ({refusal})"
     return replace(supply, notes=(note, *supply.notes))
+
+
+def _views_as_complex64(info: TargetInfo) -> bool:
+    code = _code(info)
+    if "complex64" not in code and "cfloat" not in code:
+        return False
+    from gradcli.inputs.hints.uses.memory import precision_viewed
+
+    return precision_viewed(code) == "float32"
 
 
 def _code(info: TargetInfo) -> str:

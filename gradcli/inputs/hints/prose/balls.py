@@ -3,18 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from gradcli.inputs.hints.prose.sentences import CASES, QUOTES
+from gradcli.inputs.hints.prose.sentences import CASES, IN_BALL, QUOTES
 
-_BALL = (
-    r"(?:(?:open|closed|unit|hyperbolic|Poincar\S+|Euclidean)[- ])+(?:ball|dis[ck])s?\b"
-    r"|(?:open |closed )?ball of radius (?:1|one)\b"
-)
-_SMALL = r"(?:is |are )?(?:strictly )?(?:less than|smaller than|below|under|<) ?(?:1(?:\.0*)?|one)(?![\w.]*\w)"
-IN_BALL = (
-    rf"\b(?:in|inside|within|from|(?:points|vectors|embeddings|elements) of) (?:the |an? )?(?:{_BALL})(?: model)?"
-    rf"|\b(?:of|with|have|has|having|whose|and) (?:(?:an?|the|Euclidean|L2|2-) ?)*norms? {_SMALL}"
-)
-"""What follows vectors of norm below 1."""
 _NORM = re.compile(
     r"(?:(?<![|‖])(?P<bar>\|\|?|‖)\s*(?P<name>[A-Za-z]\w*?)(?:_i|\[i\])?\s*(?P=bar)(?:_2)?|\bnorm\(\s*(?P<argument>\w+)[^()]*\))"
     r"\s*(?:<=?|≤)\s*1(?:\.0*)?(?![\w.]*\w)"

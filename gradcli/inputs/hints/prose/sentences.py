@@ -16,6 +16,16 @@ _CUTS = frozenset(("clamp", "clip", "clamp_", "clip_", "minimum", "maximum", "ha
 _TINY = 1e-9
 """What stands for a number that is called `eps` or the like."""
 _SMALL = re.compile(r"(?:.*_)?(?:eps\w*|tiny|tol\w*|smallest_normal)", re.IGNORECASE)
+_BALL = (
+    r"(?:(?:open|closed|unit|hyperbolic|Poincar\S+|Euclidean)[- ])+(?:ball|dis[ck])s?\b"
+    r"|(?:open |closed )?ball of radius (?:1|one)\b"
+)
+_BELOW_ONE = r"(?:is |are )?(?:strictly )?(?:less than|smaller than|below|under|<) ?(?:1(?:\.0*)?|one)(?![\w.]*\w)"
+IN_BALL = (
+    rf"\b(?:in|inside|within|from|(?:points|vectors|embeddings|elements) of) (?:the |an? )?(?:{_BALL})(?: model)?"
+    rf"|\b(?:of|with|have|has|having|whose|and) (?:(?:an?|the|Euclidean|L2|2-) ?)*norms? {_BELOW_ONE}"
+)
+"""What follows vectors of norm below 1."""
 
 
 def sentence_around(text: str, start: int) -> str:
