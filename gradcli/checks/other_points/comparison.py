@@ -46,7 +46,7 @@ class Comparison:
 
     @property
     def excused(self) -> bool:
-        """Whether a gradient that is not finite is no failure, as autodiff divides by the same length."""
+        """Whether a gradient that is not finite is no failure, because autodiff gives none that is finite at zeros."""
         return self.zero and self.other is None
 
     def doubtful(self, situation: Situation, *, special: bool) -> bool:
@@ -73,12 +73,11 @@ class Comparison:
     def _is_off_along_a_line(self) -> bool:
         """Whether a plain quotient on both sides, along a random line, differs visibly from the gradient along it."""
         line = self._random_line(np.ones(self.point.size, bool))
-        sides = self._slopes(line, _STEP)
-        if sides is None:
+        found = self._gap_along(line, _STEP)
+        if found is None:
             return False
-        expected, size = float(self.claimed @ line), float(np.abs(self.claimed) @ np.abs(line))
-        noise = 64 * np.finfo(np.float64).eps * abs(float(self.cotangent @ self.value)) / _STEP
-        return bool(abs(sum(sides) / 2 - expected) > _WIDE * size + noise)
+        gap, _, size, noise = found
+        return gap > _WIDE * size + noise
 
     def is_off_at_special_values(self) -> bool:
         """Whether quotients along a line through the special values alone contradict the gradient, and show no kink.
@@ -92,13 +91,11 @@ class Comparison:
         if not special.any() or not np.isfinite(self.claimed).all():
             return False
         line, gaps = self._random_line(special), list[float]()
-        expected, size = float(self.claimed @ line), float(np.abs(self.claimed) @ np.abs(line))
         for step in (_STEP, _STEP / 8):
-            sides = self._slopes(line, step)
-            if sides is None:
+            found = self._gap_along(line, step)
+            if found is None:
                 return False
-            noise = 64 * np.finfo(np.float64).eps * float(np.abs(self.cotangent) @ np.abs(self.value)) / step
-            gap = abs(sum(sides) / 2 - expected)
+            gap, sides, size, noise = found
             if gap <= _WIDE * max(size, *map(abs, sides)) + noise or abs(sides[0] - sides[1]) > gap / 4:
                 return False
             gaps.append(gap)
@@ -118,6 +115,18 @@ class Comparison:
         if largest > 2 * max(map(abs, wide)):
             return False
         return apart <= largest / 4 or apart <= abs(wide[0] - wide[1]) / 4
+
+    def _gap_along(self, line: FloatArray, step: float) -> tuple[float, tuple[float, float], float, float] | None:
+        """How far the mean of both quotients is from the gradient along a line; None where forward refuses a point.
+
+        Then the quotients, the sum of the sizes of the gradient's terms, and the rounding error of the mean.
+        """
+        sides = self._slopes(line, step)
+        if sides is None:
+            return None
+        noise = 64 * np.finfo(np.float64).eps * float(np.abs(self.cotangent) @ np.abs(self.value)) / step
+        gap = abs(sum(sides) / 2 - float(self.claimed @ line))
+        return gap, sides, float(np.abs(self.claimed) @ np.abs(line)), noise
 
     def _random_line(self, entries: NDArray[np.bool_]) -> FloatArray:
         scales = entry_scales(self.subject.domain, self.point)
