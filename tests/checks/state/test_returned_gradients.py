@@ -45,8 +45,8 @@ MANNERS = {"new": fresh, "copied": copied, "shared": shared, "a view": view, "on
 RIGHT = ("new", "copied")
 
 
-@pytest.mark.parametrize("manner", MANNERS)
-def test_a_tensor_that_is_returned_and_written_into_again(backend, ns, manner):
+def product(ns, manner, sign=1):
+    """x y, whose gradient of x is returned in a manner; both gradients are wrong for another sign."""
     returned, buffers = MANNERS[manner], {}
 
     class Product(ns.autograd.Function):
@@ -58,9 +58,14 @@ def test_a_tensor_that_is_returned_and_written_into_again(backend, ns, manner):
         @staticmethod
         def backward(ctx, g):
             x, y = ctx.saved_tensors
-            return returned(ns, ctx, g * y, buffers), g * x
+            return returned(ns, ctx, sign * g * y, buffers), sign * g * x
 
-    verdict, evidence, findings = examined(backend, Product, X, Y, order=1)
+    return Product
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_a_tensor_that_is_returned_and_written_into_again(backend, ns, manner):
+    verdict, evidence, findings = examined(backend, product(ns, manner), X, Y, order=1)
     if manner in RIGHT:
         assert verdict is Verdict.PASSED
     else:
@@ -126,21 +131,8 @@ def test_a_caller_that_copies_may_allow_it(ns):
 @pytest.mark.parametrize("manner", ["shared", "a view", "on ctx"])
 @pytest.mark.parametrize("of_y", [1, -1])
 def test_a_gradient_that_is_wrong_in_the_first_pass_is_named_beside(backend, ns, manner, of_y):
-    returned, buffers = MANNERS[manner], {}
-
-    class Product(ns.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            ctx.save_for_backward(x, y)
-            return x * y
-
-        @staticmethod
-        def backward(ctx, g):
-            x, y = ctx.saved_tensors
-            return returned(ns, ctx, of_y * g * y, buffers), of_y * g * x
-
     wrong = [] if of_y == 1 else [(FindingKind.WRONG_SIGN, "x"), (FindingKind.WRONG_SIGN, "y")]
-    _, _, findings = examined(backend, Product, X, Y, order=1)
+    _, _, findings = examined(backend, product(ns, manner, of_y), X, Y, order=1)
     assert [(f.kind, f.input) for f in findings] == [(FindingKind.STATEFUL, "x"), *wrong]
 
 
