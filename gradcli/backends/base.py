@@ -253,7 +253,7 @@ class Subject(Counted):
     def session(self, *, lazy: bool = False) -> AbstractContextManager[Session]:
         """A context for many calls: random generators are restored once, at its end.
 
-        A `lazy` one does not seed them before each call: its user runs again what drew numbers (`Session.run_alike`).
+        A `lazy` one does not seed them before each call: its user runs again what drew numbers (`Session.attempts`).
         """
 
     @abstractmethod

@@ -55,7 +55,7 @@ def variant(
 ) -> Iterator[Evidence]:
     """Verify another subject; a failure is reported with the label, and an exception as a note if `refusals`.
 
-    What is not decided within `budget` evaluations of forward is no failure.
+    A gradient that `budget` evaluations of forward do not decide does not fail.
     """
     map_ = situation.map_of(other, 1)
     try:

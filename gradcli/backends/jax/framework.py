@@ -13,7 +13,7 @@ from gradcli.backends.tensor.framework import Framework
 
 @final
 class JaxFramework(Framework):
-    """Conversions between JAX and NumPy arrays. There is no generator to reset: random numbers come from keys."""
+    """Conversions between JAX and NumPy arrays. JAX draws random numbers from keys: no generator is reset."""
 
     name = "jax"
 

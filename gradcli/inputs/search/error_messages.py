@@ -219,7 +219,7 @@ def lacked_by_a_constant(error: BaseException | None) -> bool:
 def is_of_a_wrong_kind(error: BaseException | None) -> bool:
     """Whether an argument was not of the kind or rank that was needed, as a number of which a method is called.
 
-    Other sizes do not help then, unless the error speaks of sizes.
+    Inputs of other sizes then raise the same error, unless it is about sizes.
     """
     if complains_of_rank(error) or lacked_by_a_constant(error) or asks_for_integers(str(error)):
         return True
