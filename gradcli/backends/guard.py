@@ -264,6 +264,7 @@ class UsersCode(contextlib.AbstractContextManager[None]):
         self._autocast: contextlib.AbstractContextManager[None] | None = None
         self._watchdog = CURRENT.get()
 
+    @cleaning
     def __enter__(self) -> None:
         """Set everything that the class says."""
         framework = self._framework

@@ -42,7 +42,7 @@ class OutOfTimeError(ControlFlow):
 
 
 def cleaning(function: _Function) -> _Function:
-    """Mark a function that runs after the user's code and must not be interrupted itself."""
+    """Mark a function that starts or ends a call of the user's code: neither it nor what it calls is interrupted."""
     _cleaning.add(function.__code__)
     return function
 
@@ -67,7 +67,11 @@ def _cleans_up(frame: FrameType | None) -> bool:
     own = False
     while frame is not None and frame.f_code.co_filename == _CONTEXTLIB:
         frame, own = frame.f_back, True
-    return frame is not None and ((own and _is_ours(frame)) or frame.f_code in _cleaning)
+    if own and frame is not None and _is_ours(frame):
+        return True
+    while frame is not None and frame.f_code not in _cleaning:
+        frame = frame.f_back if _is_ours(frame) else None
+    return frame is not None
 
 
 def _is_ours(frame: FrameType) -> bool:
@@ -145,6 +149,7 @@ class Alarm:
             if handler_of(signal.SIGALRM) == self._ring:
                 signal.signal(signal.SIGALRM, self._outer)
 
+    @cleaning
     def set(self, seconds: float) -> None:
         """Interrupt what runs after so many seconds, and again until `clear` is called."""
         self._rings = self._raised = 0

@@ -266,6 +266,7 @@ class Watchdog:
         far = call.how_far()
         return self._resized >= STRIKES if far == math.inf else far >= self._radius
 
+    @cleaning
     def start(self, call: Call) -> None:
         """The call begins."""
         call.outer, self._call = self._call, call
@@ -277,7 +278,6 @@ class Watchdog:
             self._alarm.set(call.limit)
         self._show(call, call.began + call.limit)
 
-    @cleaning
     def _show(self, call: Call, due: float) -> None:
         """Let the command's side see the call that runs."""
         if self._status is not None:

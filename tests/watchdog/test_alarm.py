@@ -111,6 +111,22 @@ def test_cleaning_up_is_not_interrupted_but_reported():
         assert alarm.clear()
 
 
+def test_a_time_that_is_over_at_once_interrupts_the_users_code_alone():
+    """The code that sets the timer is not inside the `with` statement that handles the interrupt."""
+
+    def start_and_spin() -> None:
+        alarm.set(1e-6)
+        spin()
+
+    alarm = Alarm()
+    with alarm.installed():
+        for _ in range(50):
+            with pytest.raises(OutOfTimeError) as interrupt:
+                start_and_spin()
+            assert interrupt.traceback[-2].name != "set"
+            assert alarm.clear()
+
+
 def test_an_interrupt_on_its_way_out_is_not_overtaken_by_the_next():
     def slow_to_end() -> None:
         try:
