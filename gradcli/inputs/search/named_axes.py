@@ -1,5 +1,6 @@
 """Which axes are equal, and which ones documentation or an einsum gives one name."""
 
+import heapq
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import final
@@ -36,11 +37,14 @@ class State:
             descending=self.descending,
         )
 
+    def allows_equal(self, one: int, other: int) -> bool:
+        """Whether the axes of `one` and `other` are not one, and no two different sizes are settled for them."""
+        pinned = dict(self.pinned)
+        return one != other and not (one in pinned and other in pinned and pinned[one] != pinned[other])
+
     def with_equal(self, one: int, other: int) -> "State":
         """The same with the axes of `one` and `other` equal, unless two different sizes are settled for them."""
-        pinned = dict(self.pinned)
-        apart = one in pinned and other in pinned and pinned[one] != pinned[other]
-        return self if one == other or apart else self.merged(one, other)
+        return self.merged(one, other) if self.allows_equal(one, other) else self
 
     def with_size(self, axis: int, size: int) -> "State":
         """The same with the size of `axis` settled."""
@@ -49,6 +53,21 @@ class State:
             return self
         pinned[axis] = size
         return State(partition=self.partition, pinned=tuple(sorted(pinned.items())), descending=self.descending)
+
+
+Lazy = Callable[[], State]
+"""Most states that are queued are never tried: they are made when their turn comes."""
+Queued = tuple[float, int, int, Lazy]
+"""What a state costs, its place among equal costs, how many changes led to it, and the state."""
+
+
+def next_new(queue: list[Queued], seen: Collection[State]) -> tuple[int, State | None]:
+    """The depth and state of the cheapest in a heap that was not tried; None where there is none."""
+    while queue:
+        _, _, depth, make = heapq.heappop(queue)
+        if (state := make()) not in seen:
+            return depth, state
+    return 0, None
 
 
 @final

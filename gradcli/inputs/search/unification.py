@@ -29,7 +29,7 @@ from gradcli.inputs.search.error_messages import (
     is_of_a_wrong_kind,
     size_pairs,
 )
-from gradcli.inputs.search.named_axes import SIZES, NamedAxes, State
+from gradcli.inputs.search.named_axes import SIZES, Lazy, NamedAxes, Queued, State, next_new
 from gradcli.inputs.search.trials import MAX_ELEMENTS, NORMAL, DomainChoice, Failure, Guess, Shape, Trials
 
 Refusal = Callable[[Guess], BaseException | None]
@@ -167,12 +167,10 @@ class Unifier:
         best: tuple[Failure, State] | None = None
         idle: Counter[int | None] = Counter()
         for _ in range(budget):
-            while queue and queue[0][3] in seen:
-                heapq.heappop(queue)
-            self.is_done = not queue
-            if not queue or self._trials.exhausted:
+            depth, state = next_new(queue, seen)
+            self.is_done = state is None
+            if state is None or self._trials.exhausted:
                 break
-            _, _, depth, state = heapq.heappop(queue)
             seen.add(state)
             outcome = self._tried(state, refusal)
             if isinstance(outcome, Solution):
@@ -205,15 +203,16 @@ class Unifier:
         other = self._other_domains(best[1], best[0], thorough=True) if may_help else None
         return other if isinstance(other, Solution) else Unsolved(failure=other or best[0])
 
-    def _first(self, begin: State) -> list[tuple[float, int, int, State]]:
-        queue = [(0.0, 0, 0, begin), (-0.5, 2, 0, self._named.applied(begin, self._sizes))]
+    def _first(self, begin: State) -> list[Queued]:
+        named = self._named.applied(begin, self._sizes)
+        queue: list[Queued] = [(0.0, 0, 0, lambda: begin), (-0.5, 2, 0, lambda: named)]
         if len(self._axes) > 2:
-            queue.append((0.5, 1, 0, replace(begin, descending=True)))
+            queue.append((0.5, 1, 0, partial(replace, begin, descending=True)))
         if self._groups:
             from gradcli.inputs.search.alike.axes import equal_in_groups
 
             alike = equal_in_groups(begin, self._axes, self._ranks, self._groups)
-            queue += [(-0.6, -1, 0, alike)] if alike != begin else []
+            queue += [(-0.6, -1, 0, lambda: alike)] if alike != begin else []
         heapq.heapify(queue)
         return queue
 
@@ -241,7 +240,8 @@ class Unifier:
         axis_of = {size: axis for axis, size in self._sizes(state).items()}
         for _, one, other in sorted(size_pairs(message)):
             if one in axis_of and other in axis_of and one != other:
-                yield from (merged for _, merged in self._merge(state, axis_of[one], axis_of[other], 0.0))
+                merged = state.with_equal(axis_of[one], axis_of[other])
+                yield from () if merged == state else (merged,)
 
     def _tried(self, state: State, refusal: Refusal | None) -> "Solution | Failure | None":
         outcome = self._try(state)
@@ -327,7 +327,7 @@ class Unifier:
                     return refusal
         return None
 
-    def _repairs(self, state: State, failure: Failure) -> Iterator[tuple[float, State]]:
+    def _repairs(self, state: State, failure: Failure) -> Iterator[tuple[float, Lazy]]:
         sizes = self._sizes(state)
         axis_of = {size: axis for axis, size in sizes.items()}
         settled = set(self._settled)
@@ -337,7 +337,7 @@ class Unifier:
                 yield from self._merge(state, axis_of[one], axis_of[other], cost if apart else cost + 0.4)
             for known, wanted in ((one, other), (other, one)):
                 if known in axis_of and wanted not in axis_of and 1 <= wanted <= 36 and axis_of[known] not in settled:
-                    yield cost + 0.35, state.with_size(axis_of[known], wanted)
+                    yield cost + 0.35, partial(state.with_size, axis_of[known], wanted)
         yield from self._gated(state, failure.message, sizes)
         yield from self._lengthened(state, failure.message, sizes)
         aligned = state
@@ -346,8 +346,9 @@ class Unifier:
                 places_of = aligned.partition[state.partition.index(axis_of[one])]
                 aligned = aligned.with_equal(places_of, axis_of[other])
         if aligned != state:
-            yield 0.0, aligned
-        yield -0.2 if complains_of_order(failure.message) else 0.85, replace(state, descending=not state.descending)
+            yield 0.0, lambda: aligned
+        reverse = partial(replace, state, descending=not state.descending)
+        yield -0.2 if complains_of_order(failure.message) else 0.85, reverse
         places: dict[int, list[tuple[int, int]]] = {}
         for place, representative in zip(self._axes, state.partition, strict=True):
             places.setdefault(representative, []).append(place)
@@ -355,11 +356,10 @@ class Unifier:
             cost = min(self._distance(a, b) for a in places[one] for b in places[other])
             yield from self._merge(state, one, other, cost + self._named.cost_of_equal(places[one], places[other]))
         if failure.error is not None:
-            for axis in places:
-                if axis not in dict(state.pinned):
-                    yield from ((1.2, state.with_size(axis, size)) for size in PINNED_SIZES if size != sizes[axis])
+            for axis in (each for each in places if each not in dict(state.pinned)):
+                yield from ((1.2, partial(state.with_size, axis, size)) for size in PINNED_SIZES if size != sizes[axis])
 
-    def _gated(self, state: State, message: str, sizes: Mapping[int, int]) -> Iterator[tuple[float, State]]:
+    def _gated(self, state: State, message: str, sizes: Mapping[int, int]) -> Iterator[tuple[float, Lazy]]:
         """States in which the parts of an axis that is cut have the size that they are combined with."""
         parts = tuple(dict.fromkeys((*self._parts, *unpacked_parts(message))))
         elementwise = parts and complains_of_broadcast(message)
@@ -370,21 +370,20 @@ class Unifier:
         for axis, size, unit in multiples(pairs, sizes, parts):
             if axis in free:
                 fixed = state if unit is None else state.with_size(unit, sizes[unit])
-                yield cost, fixed.with_size(axis, size)
+                yield cost, partial(fixed.with_size, axis, size)
         for one, other in alike(pairs, sizes, parts):
             yield from self._merge(state, one, other, cost)
 
-    def _lengthened(self, state: State, message: str, sizes: Mapping[int, int]) -> Iterator[tuple[float, State]]:
+    def _lengthened(self, state: State, message: str, sizes: Mapping[int, int]) -> Iterator[tuple[float, Lazy]]:
         """States in which the rest of an axis, without the entries left out, has the size that it is combined with."""
         pairs = [(one, other) for _, one, other in size_pairs(message) if one != other] if self._left_out else []
         for axis, size in lengthened(pairs, sizes, self._left_out):
             if axis not in self._settled:
-                yield 0.1, state.with_size(axis, size)
+                yield 0.1, partial(state.with_size, axis, size)
 
-    def _merge(self, state: State, one: int, other: int, cost: float) -> Iterator[tuple[float, State]]:
-        merged = state.with_equal(one, other)
-        if merged != state:
-            yield cost, merged
+    def _merge(self, state: State, one: int, other: int, cost: float) -> Iterator[tuple[float, Lazy]]:
+        if state.allows_equal(one, other):
+            yield cost, partial(state.merged, one, other)
 
     def _in_different_slots(self, state: State, one: int, other: int) -> bool:
         pairs = list(zip(self._axes, state.partition, strict=True))
