@@ -17,6 +17,7 @@ from tests.programs.functions import TABLE, arguments
 ROWS = pytest.mark.parametrize("row", TABLE, ids=[row.name for row in TABLE])
 
 
+@pytest.mark.sampled(15)
 @ROWS
 @pytest.mark.parametrize("seed", [0])
 def test_right_functions_pass_at_orders_one_to_three(backend, row, seed):

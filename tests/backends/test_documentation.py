@@ -128,6 +128,7 @@ def inverse(ns: Any, factor: float) -> type:
     return Again
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("factor", [1, 1.01, -1])
 def test_the_class_that_forward_is_inherited_from(ns: Any, factor: float) -> None:
     (case,) = gradcli.check(inverse(ns, factor), order=1, shrink=False).cases

@@ -246,6 +246,7 @@ def test_what_a_callable_uses_out_of_sight_is_its_framework(framework, name):
     assert (wrong.backend, wrong.verdict) == (framework, Verdict.FAILED), wrong.error
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", ["torch", "engine"])
 @pytest.mark.usefixtures("folder")
 def test_inputs_are_inferred_for_it(framework):

@@ -144,6 +144,7 @@ def test_domains_that_the_first_leaves_are_tried_with_the_second(backend, ns):
     assert [finding.kind for finding in findings] == [FindingKind.ALIASED_INPUTS]
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("row", TABLE, ids=[row.name for row in TABLE])
 def test_the_table_passes_and_is_compared_where_two_inputs_fit(backend, ns, row):
     _, evidence, _ = examined(backend, row.build(ns), *arguments(row))

@@ -275,6 +275,7 @@ def second_none(ctx, dx, dw):
 NO_JVP = [documented, passing, returning_none, not_implemented, raising, misspelt]
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("rule", NO_JVP, ids=lambda rule: rule.__name__)
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_a_jvp_that_is_none_or_raises_is_a_note(backend, ns, rule, outputs):

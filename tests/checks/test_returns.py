@@ -75,6 +75,7 @@ def test_gradients_of_two_that_are_refused_fail_whichever_checks_run(backend, ns
     assert verdict is Verdict.PASSED
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("returned", "kind"), OF_ONE.values(), ids=OF_ONE.keys())
 @pytest.mark.parametrize("only", ALONE[:2], ids=lambda only: " ".join(only) or "all")
 def test_a_gradient_of_one_that_is_refused_fails_whichever_checks_run(backend, ns, returned, kind, only):

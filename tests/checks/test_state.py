@@ -190,6 +190,7 @@ def many(argument):
     return tensor(argument.name, size if positive else size * generator.choice([-1.0, 1.0], size.shape))
 
 
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("shared", [True, False], ids=["outside ctx", "on ctx"])
 @pytest.mark.parametrize("name", MISTAKES)
 def test_of_many_entries_fewer_calls_show_the_same(backend, ns, name, shared):

@@ -59,6 +59,7 @@ def test_a_part_for_the_sum_is_a_missing_reduction(name, framework, tmp_path):
     assert_fixed(framework, ALONE[name], "missing-reduction", inputs, tmp_path)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("framework", HEADS)
 @pytest.mark.parametrize("name", ALONE)
 def test_the_sum_itself_passes(name, framework, tmp_path):

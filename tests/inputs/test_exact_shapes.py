@@ -26,6 +26,7 @@ def gradients_of_cut(ns: Any, g: Any, adjacency: Any, s: Any, wrong: str = "") -
     return of_adjacency, factor * g * (weights * d).sum(1)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("wrong", ["", "symmetry", "1 % off", "half"])
 @pytest.mark.usefixtures("unexplained")
 def test_a_matrix_is_taken_where_backward_returns_one_for_a_vector(ns: Any, wrong: str) -> None:
@@ -44,6 +45,7 @@ def gradients_of_distances(ns: Any, g: Any, a: Any, b: Any, axis: int = 0) -> An
     return t.sum(1), -t.sum(axis)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_sum_over_the_wrong_axis_of_pairs_is_seen(ns: Any, axis: int) -> None:
     result = checked(function_of(ns, distances, lambda *given: gradients_of_distances(*given, axis=axis)))
@@ -51,6 +53,7 @@ def test_a_sum_over_the_wrong_axis_of_pairs_is_seen(ns: Any, axis: int) -> None:
     assert all(len(shape or ()) == 2 for shape in shapes_of(result))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("factor", [1.0, 1.01])
 def test_a_documented_vector_is_kept_though_its_gradient_is_summed(ns: Any, factor: float) -> None:
     class Shifted(ns.autograd.Function):
@@ -83,6 +86,7 @@ def gradients_of_scores(ns: Any, g: Any, q: Any, k: Any, bias: Any, wrong: str =
     return t @ k, t.t() @ q, t.t() if wrong else t
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("wrong", ["", "transposed"])
 def test_a_refused_gradient_is_shown_where_it_is_the_transpose(ns: Any, wrong: str) -> None:
     result = checked(function_of(ns, scores, lambda *given: gradients_of_scores(*given, wrong=wrong)))

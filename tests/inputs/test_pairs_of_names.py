@@ -25,6 +25,7 @@ class Between(Function):
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.PASSED), (1.01, Verdict.FAILED)])
 def test_a_lower_and_an_upper_limit_are_tensors(framework, factor, verdict, tmp_path):

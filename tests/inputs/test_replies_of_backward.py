@@ -56,6 +56,7 @@ WINDOWS: dict[str, Gradients] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("factor", [1.0, 1.01])
 def test_vectors_are_found_where_backward_refuses_rows(ns: Any, factor: float) -> None:
     result = checked(moving_average(ns, lambda s, w: (s, factor * w)))
@@ -106,6 +107,7 @@ def test_an_optional_argument_with_which_backward_raises_is_left_out(ns: Any, wr
     assert [finding.input for finding in result.findings] == (["kernel"] if wrong else [])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("factor", [1.0, 1.01])
 def test_a_gradient_that_the_framework_sums_does_not_count_as_fitting_elsewhere(ns: Any, factor: float) -> None:
     class Ranked(ns.autograd.Function):
@@ -322,6 +324,7 @@ def on_a_circle(ns: Any, derivative: Callable[..., Any], documentation: str = ""
     return OnACircle
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("is_wrong", [False, True])
 def test_a_function_of_one_number_with_several_outputs(ns: Any, is_wrong: bool) -> None:
     sign = 1 if is_wrong else -1

@@ -91,6 +91,7 @@ def statistics(ns: Any, documentation: str, gradient: float) -> type:
     return Statistics if gradient else Without
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("words", "gradient", "verdict"),
     [
@@ -191,6 +192,7 @@ def observer(ns: Any, factor: float = 1, *, documentation: str = "") -> type:
     return Observer
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("words", ["lo scalar, hi scalar: buffers, no gradient; updated before use", ""])
 @pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
 def test_buffers_without_axes(ns: Any, words: str, factor: float, verdict: Verdict) -> None:
@@ -199,6 +201,7 @@ def test_buffers_without_axes(ns: Any, words: str, factor: float, verdict: Verdi
     assert [(spec.shape, spec.requires_grad) for spec in case.inputs[1:]] == [((), False)] * 2
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", ["running_lo", "step", "x_seen"])
 @pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED)])
 def test_a_counter_of_any_name(name: str, factor: float, verdict: Verdict, tmp_path: Any, ns: Any) -> None:

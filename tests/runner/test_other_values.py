@@ -78,6 +78,7 @@ def failed(file: str, name: str) -> CheckResult:
     return case
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize("name", ["Loss", "Power", "Scaled"])
 def test_the_right_ones_pass(framework: str, name: str, tmp_path: Path) -> None:

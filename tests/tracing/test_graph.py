@@ -135,6 +135,7 @@ def test_complex_gradients_are_recorded(framework):
     assert graph.to_dict()["tensors"][0]["grad"]["values"] == [[2.0, 4.0]]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("depth", [5_000])
 def test_a_deep_chain_neither_recurses_nor_hangs(framework, depth):
     def loss():

@@ -97,6 +97,7 @@ def test_the_callers_containers_are_left_alone(framework):
     assert [x.grad for x in given] == [None, None]
 
 
+@pytest.mark.sampled(1)
 def test_a_module_that_takes_a_dict_is_checked_by_its_tensors(framework):
     apply = product(framework, wrong=True)
 
@@ -129,6 +130,7 @@ def test_a_function_is_told_that_it_sees_no_tensors_in_a_list(framework):
     assert any("the tensors in others get no gradient" in note for note in report.cases[0].notes)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("passed", "note"),
     [

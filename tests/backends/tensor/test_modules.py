@@ -61,6 +61,7 @@ def test_a_planted_mistake_is_named_and_placed_in_the_function_inside(file):
     assert finding.location.line == line_of(file, "the planted mistake")
 
 
+@pytest.mark.sampled(1)
 def test_parameters_move_off_their_initial_values(file):
     case = gradcli.check(f"{file}:Gate", shrink=False).cases[0]
     assert case.verdict is Verdict.FAILED
@@ -85,6 +86,7 @@ def test_what_the_module_holds_is_as_before(file):
         assert tensor.grad is None
 
 
+@pytest.mark.sampled(1)
 def test_values_for_the_constructor_come_from_flags_and_specs(file):
     (case,) = gradcli.check(f"{file}:MeanLayer", shrink=False).cases
     assert any("constructed as MeanLayer(features=" in note for note in case.notes)

@@ -82,6 +82,7 @@ def test_backward_finds_the_parameters_of_its_call(framework, double):
     assert all((one == other).all() and one.dtype == other.dtype for one, other in zip(before, after, strict=True))
 
 
+@pytest.mark.sampled(1)
 def test_a_wrong_factor_there_is_named(framework):
     x = framework.tensor([[0.5, -1.0, 2.0]], dtype=framework.float64, requires_grad=True)
     recomputing, reading = (module.double() for module in modules(framework, 2))

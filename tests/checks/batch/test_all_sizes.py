@@ -269,6 +269,7 @@ Checked = function(lambda x: signs(x)[:, None] * x.sin(), lambda x, g: g * kept(
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("key", "verdict"), [("x.shape", Verdict.PASSED), ("x.shape[1]", Verdict.FAILED)])
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_values_kept_for_the_size_of_another_axis(tmp_path, framework, key, verdict):

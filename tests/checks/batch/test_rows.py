@@ -104,6 +104,7 @@ def pairs(ns):
     }
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", pairs(None))
 def test_entries_that_are_one_thing_together_are_no_batch(backend, ns, name):
     forward, backward, value = pairs(ns)[name]

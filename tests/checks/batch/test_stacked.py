@@ -72,6 +72,7 @@ def checked(request, tmp_path):
     return check
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["Square", "Rows", "Unbatched"])
 def test_a_right_function_passes(checked, name):
     case = checked(name)

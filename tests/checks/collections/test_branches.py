@@ -31,6 +31,7 @@ def gradient_of(ns, branch, side, factor):
     return evidence
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("branch", "side", "ns"), CASES)
 @pytest.mark.usefixtures("unexplained")
 def test_a_right_gradient_passes_to_rounding_and_a_slightly_wrong_one_fails(branch, side, ns) -> None:

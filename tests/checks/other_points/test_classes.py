@@ -39,6 +39,7 @@ def scored(ns, name, *, is_right=True):
     return Scored
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", ["blank", "blank_id", "ctc_blank", "blank_label", "BLANK_IDX"])
 @pytest.mark.parametrize("given", [(1, 3, 2), (2, 3, 4), (1, 2, 4), (4, 4, 4)])
 def test_a_blank_that_is_a_label_is_not_tried(backend, ns, name, given):

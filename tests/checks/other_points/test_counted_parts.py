@@ -172,6 +172,7 @@ def powers(ns, last):
     return Powers
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("made_of", [sliced, powers])
 def test_more_outputs_than_by_default_are_tried(ns, made_of):
     right, wrong = {sliced: (lambda n: n + 1.0, lambda n: 1.0 + min(n, 1)), powers: (None, 2)}[made_of]

@@ -225,6 +225,7 @@ def test_a_fixed_number_of_steps_that_does_not_converge_is_told_in_a_note(ns):
     assert all("may not have converged" in note for note in notes)
 
 
+@pytest.mark.sampled(1)
 def test_a_loop_over_entries_is_no_iteration(ns):
     def forward(ns, x):
         return ns.stack([ns.where(x[i] > 60, 3 * x[i], x[i] * x[i]) for i in range(x.shape[0])])

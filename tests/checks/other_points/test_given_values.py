@@ -79,6 +79,7 @@ def test_a_right_clamp_between_limits_that_were_given_passes(ns, name, hidden):
     assert result.verdict is Verdict.PASSED, str(result)
 
 
+@pytest.mark.sampled(6)
 @each_pair(
     ["backend"],
     backend=FRAMEWORKS,

@@ -172,6 +172,7 @@ def ring(ns, *, is_right):
     return Ring
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
 @pytest.mark.usefixtures("unexplained")
 def test_a_bound_of_the_solution_does_not_decide_how_accurate_it_is(ns, is_right):
@@ -207,6 +208,7 @@ def drained(ns, *, is_right):
     return Drained
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("made", ["right", "wrong", "converged"])
 @pytest.mark.usefixtures("unexplained")
 def test_an_error_that_more_steps_do_not_reduce_is_no_early_stop(ns, made):

@@ -156,6 +156,7 @@ def of_unit(ns, x, g, mended):
     return (g - rows * (g * rows).sum(-1, keepdim=True)) / lengths
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("ns", PLACES, ids=["torch", "engine"])
 @pytest.mark.parametrize("mended", [True, False], ids=["right", "wrong"])
 @pytest.mark.parametrize(

@@ -351,6 +351,7 @@ def shapes_of(*names):
     return {name: {"shape": [3, 4]} for name in names} | {"mask": {"shape": [3, 4], "domain": "boolean"}}
 
 
+@pytest.mark.sampled(1)
 def test_a_row_that_a_mask_leaves_without_entries_is_tried(ns):
     right = largest_of_rows(ns, lambda ns, g, right, mask: right)
     wrong = largest_of_rows(ns, lambda ns, g, right, mask: ns.where(mask.any(1, keepdim=True), right, g + 0 * right))
@@ -379,6 +380,7 @@ def test_a_row_that_forward_fills_with_a_large_number_is_only_noted(ns):
     assert any("not as a failure, because forward fills what a mask leaves out" in note for note in result.notes)
 
 
+@pytest.mark.sampled(1)
 def test_zeros_are_tried_where_a_mask_leaves_entries_out(ns):
     right = relative_to_kept(ns, lambda g, a, b, kept, good: good)
     wrong = relative_to_kept(ns, lambda g, a, b, kept, good: (kept * g / b, -kept * g * a / b**2))

@@ -245,6 +245,7 @@ def test_each_member_of_an_enumeration_is_tried(backend, ns, mistake):
     assert (verdict, wrong) == ((Verdict.FAILED, {"constants"}) if mistake else (Verdict.PASSED, set()))
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("mistake", [None, "slope", "flag"])
 @pytest.mark.parametrize(("default", "read"), HOLDERS, ids=["dict", "tuple", "named", "dataclass"])
 def test_each_entry_of_an_argument_is_varied(backend, ns, default, read, mistake):

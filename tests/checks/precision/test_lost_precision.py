@@ -128,6 +128,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("forward", "backward", "name"), WRONG.values(), ids=WRONG.keys())
 def test_what_lost_bits_is_named_and_placed(backend, ns, forward, backward, name):
     verdict, _, findings = examined(backend, of_two(ns, forward, backward), X, W, order=1)
@@ -150,6 +151,7 @@ def test_inputs_of_float32_ask_for_no_more(backend, ns, forward, backward, name)
     assert verdict is Verdict.PASSED, findings
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_coarser_precisions_fail_as_well(backend, ns, dtype):
     if dtype == "bfloat16" and backend.name == "engine":

@@ -48,6 +48,7 @@ def multiple(ns, default, factor, *, shared):
     return Multiple
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("x", [ROWS, MANY], ids=["few", "many"])
 @pytest.mark.parametrize("shared", [True, False], ids=["on the class", "on ctx"])
 @pytest.mark.parametrize("name", FACTORS)

@@ -70,6 +70,7 @@ def test_random_numbers_say_nothing_of_the_first_pass(ns):
         assert not [note for note in case.notes if "first call of backward" in note]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("both", [True, False])
 def test_an_output_that_is_returned_twice_is_no_state(ns, both):
     """The framework may pass on the sum of both gradients in the place of one; the direct call has each in its own."""

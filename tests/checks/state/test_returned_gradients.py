@@ -128,6 +128,7 @@ def test_a_caller_that_copies_may_allow_it(ns):
     assert gradcli.check(Double, (X.value,), order=1, only=only, allow={"stateful": "the caller copies it"}).ok
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("manner", ["shared", "a view", "on ctx"])
 @pytest.mark.parametrize("of_y", [1, -1])
 def test_a_gradient_that_is_wrong_in_the_first_pass_is_named_beside(backend, ns, manner, of_y):

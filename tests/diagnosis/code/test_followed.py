@@ -56,6 +56,7 @@ def checked(request: pytest.FixtureRequest, tmp_path: Any) -> Any:
     return case
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("divisor", "said"),
     [
@@ -75,6 +76,7 @@ def test_a_factor_is_named_after_what_it_follows(checked: Any, divisor: str, sai
     assert ("is the value of" in said) == ("is the value of" in finding.message)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("counts", ["ctx.counts[index][:, None]", "ctx.counts.sum()"])
 def test_a_factor_of_indices_that_differ_is_not_one_everywhere(checked: Any, counts: str) -> None:
     """Three indices below four that all differ: one empty group counts as one, and the counts add up to four."""

@@ -121,6 +121,7 @@ class Chunked(Function):
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 def test_a_gradient_that_forward_adds_up_is_corrected_in_forward(framework: str, tmp_path: Path) -> None:
     pytest.importorskip(framework.partition(".")[0])

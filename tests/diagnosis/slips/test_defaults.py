@@ -71,6 +71,7 @@ def test_an_edit_that_is_right_for_both_is_named(checked):
     assert "with this corrected, the returned gradient is right" in case.findings[0].message
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["Scaled", "Gated"])
 def test_the_right_twins_pass(checked, name):
     assert checked(name).verdict is Verdict.PASSED

@@ -60,6 +60,7 @@ def checked(path, text, framework, of_x):
     return gradcli.check(f"{path}:Case", inputs, order=1, samples=1, shrink=False).cases[0]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 @pytest.mark.parametrize(
     ("text", "right", "wrong", "kind", "said"),
@@ -104,6 +105,7 @@ class Case(Function):
 BACKWARDS = "run(g.flip(0), ctx.a).flip(0)"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 def test_a_filter_that_has_to_run_backwards(framework, tmp_path):
     pytest.importorskip(framework.partition(".")[0])

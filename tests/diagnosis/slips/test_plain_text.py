@@ -26,6 +26,7 @@ STACK = """class Stack(Function):
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 @pytest.mark.parametrize(
     ("text", "shape", "right", "said", "not_said"),

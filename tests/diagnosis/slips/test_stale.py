@@ -32,6 +32,7 @@ def checked(path, **parts):
     return gradcli.check(f"{path}:Scratch", {"x": {"shape": [3, 4]}}, order=1, samples=1, shrink=False).cases[0]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize("write", ["buf.mul_(0.5)", "buf *= 0.5", "buf[:] = x", "buf[0] = 0"])
 def test_a_later_write_is_named(framework, write, tmp_path):
@@ -44,6 +45,7 @@ def test_a_later_write_is_named(framework, write, tmp_path):
     assert finding.location.line == 11
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize(
     ("keep", "factor", "verdict"),

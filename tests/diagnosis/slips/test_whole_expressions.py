@@ -58,6 +58,7 @@ def checked(folder, framework, text, name, inputs):
     return case
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("framework", "factor"), [("gradcli.engine", "0.5 * "), ("torch", "0.99 * ")], indirect=["framework"]
 )
@@ -72,6 +73,7 @@ def test_the_right_gradient_in_low_precision_passes(framework, tmp_path):
     assert case.verdict is Verdict.PASSED, case.findings
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("brackets", ["[]", "()"])
 def test_opposite_signs_are_corrected_where_they_are(brackets, framework, tmp_path):
     opened, closed = brackets

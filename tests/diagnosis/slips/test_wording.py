@@ -61,6 +61,7 @@ UNIT = "y - 2 * (y * slope).sum(-1, keepdim=True) * slope"
 RIGHT = f"{UNIT} / (2 * (slope * slope).sum(-1, keepdim=True) - 1)"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 @pytest.mark.parametrize("again", [RIGHT, UNIT])
 def test_an_input_that_is_computed_again_is_not_explained_by_itself(framework, again, tmp_path):
@@ -94,6 +95,7 @@ class Rows(Function):
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 @pytest.mark.parametrize("by", ["total", "ctx.T"])
 def test_a_number_kept_on_ctx_is_no_transposition(framework, by, tmp_path):

@@ -155,6 +155,7 @@ FUNCTIONS = (
 )
 
 
+@pytest.mark.sampled(33)
 @each_pair(["backend"], backend=FRAMEWORKS, name=FUNCTIONS, manner=MANNERS)
 def test_functions_of_every_signature_are_called_as_python_does(ns: Any, name: str, manner: str) -> None:
     way, factor = MANNERS[manner]

@@ -63,6 +63,7 @@ def none(g: Any, shift: Any) -> Any:
     return None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("wrong", [False, True])
 def test_a_shift_without_a_gradient_is_no_integer(ns: Any, wrong: bool) -> None:
     result = case(dequantised(ns, none if wrong else of_its_shape))
@@ -76,6 +77,7 @@ def test_a_shift_that_is_documented_as_an_integer_is_one(ns: Any) -> None:
     assert result.verdict is Verdict.PASSED, result
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("factor", [1.0, 1.01])
 def test_statistics_beside_nothing_that_learns_are_left_out_with_a_note(ns: Any, factor: float) -> None:
     class Centred(ns.autograd.Function):

@@ -208,6 +208,7 @@ def solve(ns: Any, factor: float) -> type:
     return Solve
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("factor", "verdict"), [(1, Verdict.PASSED), (1.01, Verdict.FAILED), (-1, Verdict.FAILED), (0, Verdict.FAILED)]
 )

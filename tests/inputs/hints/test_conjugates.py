@@ -95,6 +95,7 @@ def product_of(ns: Any, factor: float) -> type:
     return Product
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("factor", [1, 1.01, 0])
 def test_a_helper_that_is_called_conj(ns: Any, factor: float) -> None:
     (case,) = gradcli.check(product_of(ns, factor), order=1, shrink=False).cases

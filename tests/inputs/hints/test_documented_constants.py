@@ -132,6 +132,7 @@ def test_without_these_words_the_gradient_is_missing(ns: Any) -> None:
     assert {f.input for f in case.findings} == {"y"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
@@ -163,6 +164,7 @@ def whitened(ns: Any, documentation: str, factor: float) -> type:
     return Whitened
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("text", "factor", "wrong"),
     [

@@ -111,6 +111,7 @@ def mean_square(request, tmp_path):
     return case
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("words", "axis"), [(", m >= n", 1), (", a tall matrix", 1), (", m < n", 0), (", n >= m", 0)])
 def test_other_sizes_are_in_the_documented_order(mean_square, words, axis):
     case = mean_square(words, axis=axis)

@@ -84,6 +84,7 @@ def test_the_root_is_checked_at_positive_numbers(library: str) -> None:
     assert case.verdict is Verdict.FAILED
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("words", ["Square root of positive a by iteration", "Square root of a > 0 by iteration"])
 @pytest.mark.parametrize("factor", [1.0, 1.01])
 def test_the_root_of_a_positive_argument(ns: Any, words: str, factor: float) -> None:

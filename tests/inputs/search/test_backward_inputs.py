@@ -194,6 +194,7 @@ def test_a_gradient_of_what_changes_no_output_is_checked(ns: Any, of_x: str, pas
     assert [finding.input for finding in case.findings] == ([] if passes else ["x"])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("complete", [True, False])
 def test_the_shape_of_an_earlier_input_is_no_exchange(ns: Any, complete: bool, unexplained: None) -> None:
     class Gated(ns.autograd.Function):
@@ -275,6 +276,7 @@ def test_sizes_are_found_that_forward_and_backward_agree_on(ns: Any, made: Any, 
         assert [shape[1] for shape in shapes] == [2, 3]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("unexplained")
 def test_a_gradient_cut_to_a_size_of_its_own_is_no_reason_for_other_sizes(ns: Any) -> None:
     class Moved(ns.autograd.Function):
@@ -353,6 +355,7 @@ def test_a_leaf_of_a_dict_in_jax_is_as_small_as_its_gradient(factor: float, verd
     assert [spec.shape for spec in case.inputs if spec.kind == "tensor"] == [(4,), (3, 4)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("axis", "verdict"), [(-1, Verdict.PASSED), (0, Verdict.FAILED)])
 def test_a_backward_that_raises_for_wide_matrices_is_checked_at_tall_ones(ns: Any, axis: int, verdict: Verdict) -> None:
     class Ranked(ns.autograd.Function):

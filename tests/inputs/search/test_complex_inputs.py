@@ -44,6 +44,7 @@ def seen(result: CheckResult) -> dict[str, str]:
     return {spec.name: str(spec.dtype or "float64") for spec in result.inputs}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("factor", [1.0, 1.001])
 def test_a_complex_and_a_real_input_are_told_apart_by_their_gradients(ns: Any, factor: float) -> None:
     result = checked(rotation_of(ns, factor))
@@ -202,6 +203,7 @@ def shrunk(ns: Any, factor: float) -> Any:
     return Shrunk
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("factor", [1.0, 1.001])
 @pytest.mark.usefixtures("unexplained")
 def test_a_real_parameter_that_forward_takes_as_real_only(ns: Any, factor: float) -> None:
@@ -268,6 +270,7 @@ def test_two_complex_numbers_are_not_a_pair_where_one_is_conjugated(ns: Any, con
     assert result.verdict is (Verdict.PASSED if conjugate else Verdict.FAILED)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("conjugates", [True, False])
 def test_complex_data_get_no_gradient(ns: Any, conjugates: bool) -> None:
     class Intensity(ns.autograd.Function):
@@ -320,6 +323,7 @@ def weighted(ns: Any, gradient: str, documentation: str | None) -> Any:
     return Weighted
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     "documentation",
     [
@@ -363,6 +367,7 @@ def scaled(ns: Any) -> dict[str, Any]:
     return {"": Scaled, "no conjugate": Unconjugated, "complex gain": OfAComplexGain}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mistake", ["", "no conjugate", "complex gain"])
 def test_an_input_whose_gradient_is_a_real_part_is_real(ns: Any, mistake: str) -> None:
     """Without a word on it: where backward conjugates the gain, that is complex, and the real part a mistake."""

@@ -227,6 +227,7 @@ def above_diagonal(ns: Any, factor: float) -> type:
     return Causal
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("factor", [1.0, 1.01])
 @pytest.mark.parametrize(("of", "shapes"), [(log_shares, [(3, 4), (3, 4)]), (above_diagonal, [(3, 3)])])
 def test_outputs_of_minus_infinity_by_design(ns: Any, of: Any, shapes: list[tuple[int, ...]], factor: float) -> None:

@@ -233,6 +233,7 @@ def test_targets_of_a_softmax_are_probabilities(ns, seed):
         assert failed.verdict is Verdict.FAILED
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "domain"), [("non-negative", "positive"), ("non-negative rows that sum to 1", "simplex"), ("", "simplex")]
 )
@@ -355,6 +356,7 @@ def test_an_iteration_converges_at_the_inputs_drawn(ns: Any, wrong: bool) -> Non
     assert any("did not converge at larger numbers" in note for note in case.notes)
 
 
+@pytest.mark.sampled(1)
 def test_an_iteration_that_has_converged_keeps_normal_numbers(ns: Any) -> None:
     class Root(ns.autograd.Function):
         @staticmethod

@@ -60,6 +60,7 @@ def test_sums_of_rows_are_checked_at_pointers(name, gradient, verdict, tmp_path)
     assert [spec.domain for spec in case.inputs] == ["normal", "pointers"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
 @pytest.mark.parametrize(
     ("gradient", "verdict"),

@@ -354,6 +354,7 @@ RESULTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("program", "name", "why", "shown"), RESULTS, ids=lambda value: getattr(value, "__name__", ""))
 def test_results_that_are_returned_or_held_are_explained_unasked(framework, program, name, why, shown):
     graph = traced(framework, lambda: program(framework))

@@ -285,6 +285,7 @@ def test_every_symptom_of_a_tensor_is_planted(framework):
     assert planted == {member.value for member in Symptom} - {"non-finite-gradient", "wrong-node", "memory-over-budget"}
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("cause", "mark"),
     [

@@ -46,6 +46,7 @@ def by_a_hook_of_another_tensor(f):
     (y * 2 + (w * w)).sum().backward()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("program", "mark"), [(to_none, "# to none"), (by_an_optimiser, "# by an optimiser")])
 def test_the_line_of_a_hook_that_removes_a_gradient_is_named(framework, program, mark):
     graph = traced(framework, lambda: program(framework))
@@ -76,6 +77,7 @@ def tripled(p):
     p.grad.mul_(3)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("change", "effect"),
     [

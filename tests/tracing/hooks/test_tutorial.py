@@ -37,6 +37,7 @@ def legacy_hooks_are_meant():
         yield
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("order", "batch", "given", "sizes", "seen", "weight", "bias", "result", "node"), LEGACY)
 def test_legacy_hook_sees_the_last_operation_before_the_tensor_hook_fires(
     framework, order, batch, given, sizes, seen, weight, bias, result, node

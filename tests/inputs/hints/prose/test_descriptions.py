@@ -79,6 +79,7 @@ def test_whole_numbers_that_are_counted_in_the_plural(words: str, are_whole: boo
     assert domains == ({"c": "indices"} if are_whole else {})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("factor", [1, 1.01])
 def test_lattice_vectors_are_whole_numbers(ns: Any, factor: float) -> None:
     class Waves(ns.autograd.Function):
@@ -136,6 +137,7 @@ def sharpest(ns: Any, documentation: str, factor: float) -> type:
     return Sharpest
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("factor", [1, 1.01])
 @pytest.mark.parametrize("results", ["scores and indices", "scores, and their indices"])
 def test_results_behind_a_colon(ns: Any, results: str, factor: float) -> None:

@@ -93,6 +93,7 @@ def test_what_is_left_out_needs_no_gradient(ns: Any, text: str, factor: float) -
     assert {finding.input for finding in case.findings} == (set() if factor == 1 else {"scale"})
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "text", ["Gradient with respect to scale.", "draws uniform in (0, 1)", "scale not differentiated"]
 )
@@ -167,6 +168,7 @@ def adapted(ns: Any, documentation: str, factor: float) -> type:
     return Adapted
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("text", "factor", "wrong"),
     [

@@ -187,6 +187,7 @@ def test_a_half_line_at_whose_end_forward_branches_is_none() -> None:
     assert domains_of("twice x where x > 1", "def f(x):\n    return 2 * x") == {"x": "open-interval(1, inf)"}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("factor", [1, 1.001])
 @pytest.mark.parametrize(("documentation", "low", "high"), [("u > 1", 1, math.inf), ("u < -2", -math.inf, -2)])
 def test_a_half_line(ns: Any, documentation: str, low: float, high: float, factor: float) -> None:
@@ -226,6 +227,7 @@ def spread(ns: Any, factor: float) -> type:
     return Spread
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("factor", [1, 1.001])
 def test_nouns_may_stand_before_an_interval(ns: Any, factor: float) -> None:
     """Outside the interval the right gradient is NaN."""

@@ -148,6 +148,7 @@ def test_without_a_word_for_it_the_gradient_is_missing(ns: Any, text: str, wrong
     assert {finding.input for finding in case.findings} == wrong
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("factor", [1, 1.01])
 @pytest.mark.parametrize("text", ["t (N,) and r both fixed", "t (N,) and r (1,) fixed -> (N,)", "t (N,), r (1,) fixed"])
 def test_two_that_are_fixed(ns: Any, text: str, factor: float) -> None:
@@ -170,6 +171,7 @@ def test_two_that_are_fixed(ns: Any, text: str, factor: float) -> None:
     assert {finding.input for finding in case.findings} == missing | (set() if factor == 1 else {"a"})
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("factor", [1, 1.01])
 @pytest.mark.parametrize("text", ["scores; seen: 0/1 indicator", "score (N,), seen (N,) 0/1 indicator"])
 def test_an_indicator_is_data(ns: Any, text: str, factor: float) -> None:
