@@ -12,6 +12,8 @@ _SLICED = r":[ \t]*(\d) ?\* ?\w+|(?<![\w.])(\d) ?\* ?\w+(?:\.\w+)?(?:\[-?\d\])?[
 _UNPACKED = r"values to unpack \(expected (\d+)"
 _LEFT_OUT = r"[\[,]\s*(?:(\d)\s*:|:\s*-(\d))\s*(?=[\],])"
 _MOST = 6
+_NAMED_HALF = re.compile(r"\b(\w*hal(?:f|ves)\w*)\s*=[^=\n]*//\s*2\b")
+_ROTARY = re.compile(r"[Rr]otary|(?<![A-Za-z])rope(?![a-z])|R[Oo]P[Ee]|Rope(?![a-z])|rotate_?half|RotateHalf")
 
 Pairs = Sequence[tuple[int, int]]
 Sizes = Mapping[int, int]
@@ -23,6 +25,23 @@ def parts_of(forward: str) -> tuple[int, ...]:
     sliced = max((int(end or start) for end, start in re.findall(_SLICED, forward)), default=0)
     found = cut | ({sliced, sliced + 1} if sliced > 1 else set())
     return tuple(sorted(number for number in found if 2 <= number <= _MOST))
+
+
+def cuts_in_halves(source: str, name: str = "") -> bool:
+    """Whether source calls the two parts of an axis its halves: `x[..., :half]` and `x[..., half:]`, or a rotary one.
+
+    Such an axis has an even size. Forward often runs with an odd one too, where its parts are no pairs.
+
+    Args:
+        source: of forward and its helpers.
+        name: of the Function.
+    """
+    if re.search(r"//\s*2\b", source) is None:
+        return False
+    parts = ((rf":\s*{half}\s*[\],]", rf"[\[,]\s*{half}\s*:\s*[\],]") for half in _NAMED_HALF.findall(source))
+    return any(re.search(first, source) and re.search(second, source) for first, second in parts) or (
+        _ROTARY.search(f"{name} {source}") is not None
+    )
 
 
 def left_out_of(forward: str) -> tuple[int, ...]:

@@ -53,6 +53,10 @@ def with_composed(
         sizes: the new sizes.
         numbers: the whole numbers among its arguments, which formulas may have.
     """
+    if hints.halves:
+        if any(new == 1 for old, new in sizes.items() if not old % 2):
+            return None
+        sizes = {old: new + new % 2 if not old % 2 else new for old, new in sizes.items()}
     pairs = [pair for name, shape in shapes.items() for pair in _aligned(hints.documented.get(name, ()), shape)]
     plain = {axis: size for axis, size in pairs if isinstance(axis, str) and axis.isidentifier()}
     changed = {**(numbers or {}), **{name: sizes.get(size, size) for name, size in plain.items()}}
@@ -85,6 +89,7 @@ def departures(
     """What documentation says of sizes and some shapes do not keep: equal names, numbers, formulas, and the order.
 
     As in `A: (n, n)`, `points: (N, 3)`, `w: (L // 2 + 1,)`, `m >= n` and `n >= 2`, where equal sizes are in order too.
+    Where the source calls parts of an axis its halves, so are odd sizes.
 
     Args:
         hints: of the Function.
@@ -100,7 +105,13 @@ def departures(
         for large, small in hints.order
         if large in sizes and min(sizes[large]) < (max(sizes[small]) if small in sizes else size_of(small, known) or 0)
     }
-    return frozenset({*named, *_unmet(pairs, numbers or {}), *disordered})
+    odd = {(name, f"{n} is odd") for name, shape in shapes.items() if hints.halves for n in _odd(shape)}
+    return frozenset({*named, *_unmet(pairs, numbers or {}), *disordered, *odd})
+
+
+def _odd(shape: Shape) -> list[int]:
+    """The axes of odd sizes, counted from the last; the leading one of several is a batch's, and is not halved."""
+    return [axis - len(shape) for axis, size in enumerate(shape) if size % 2 and (axis or len(shape) == 1)]
 
 
 def _unmet(pairs: Sequence[tuple[Axis, int]], numbers: Mapping[str, int]) -> frozenset[Axis]:

@@ -16,6 +16,7 @@ from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes, text
 from gradcli.inputs.hints.documented_values import documented_values
 from gradcli.inputs.hints.einsums import einsum_letters
 from gradcli.inputs.hints.entries_read import entries_read, with_counts, without_components
+from gradcli.inputs.hints.equal_parts import cuts_in_halves
 from gradcli.inputs.hints.one_hot_labels import one_hot_labels
 from gradcli.inputs.hints.prose.differentiated import undifferentiated
 from gradcli.inputs.hints.source_hints import IndexRange, SourceHints
@@ -169,6 +170,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         read=uses.read,
         alike=uses.alike,
         objects=uses.objects,
+        halves=cuts_in_halves(f"{own}\n{uses.helpers}", info.name),
     )
 
 

@@ -57,7 +57,7 @@ class SourceHints:
     such. `marks_dirty` says that forward calls `ctx.mark_dirty`. `ranges` are those of whole numbers. `helpers` is the
     source of the user's functions that forward passes arguments on to, in forward's names; one of these functions reads
     what only a tensor has of `read`. `objects` are the values of number formats, devices and the like, `alike` sets of
-    arguments that are used alike.
+    arguments that are used alike. `halves` says that the source calls two parts of an axis its halves.
     """
 
     forward: str
@@ -82,6 +82,7 @@ class SourceHints:
     read: frozenset[str] = frozenset()
     objects: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     alike: tuple[frozenset[str], ...] = ()
+    halves: bool = False
 
     @property
     def used(self) -> str:

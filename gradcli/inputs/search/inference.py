@@ -21,6 +21,7 @@ from gradcli.inputs.search.best_first import BestFirstSearch
 from gradcli.inputs.search.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.search.candidates import Slot
 from gradcli.inputs.search.choice import names_of_documented_shape, notes_on, of_documented_shape
+from gradcli.inputs.search.named_axes import SIZES
 from gradcli.inputs.search.not_found import failure_text, functions_called, keys_read
 from gradcli.inputs.search.replies import Attempt
 from gradcli.inputs.search.returned_gradients import with_returned_gradients
@@ -134,7 +135,10 @@ def _trials(
     """What runs forward, with the other modes and the documented shapes of these arguments."""
     modes = partial(other_modes, slots, hints)
     documented = partial(of_documented_shape, slots=slots, documented=hints.documented)
-    return Trials(info, attempt, slots, seed=seed, budget=budget, modes=modes, documented=documented)
+    trials = Trials(info, attempt, slots, seed=seed, budget=budget, modes=modes, documented=documented)
+    if hints.halves:
+        trials.held_sizes |= frozenset(size for size in SIZES if size % 2)
+    return trials
 
 
 def _allow_compilation(info: TargetInfo, wanted: Sequence[str]) -> None:

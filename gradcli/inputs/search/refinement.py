@@ -213,7 +213,7 @@ def _with_less_than(trials: Trials, guess: Guess, size: int) -> Guess:
     """`guess` with a smaller size in the place of `size`: one not used at all, else one not used beside it."""
     used = {each for shape in guess.shapes.values() for each in shape}
     beside = {each for shape in guess.shapes.values() if size in shape for each in shape}
-    smaller = [each for each in range(2, size) if each not in used]
+    smaller = [each for each in range(2, size) if each not in used | trials.held_sizes]
     smaller += [each for each in range(2, size) if each in used - beside]
     for each in smaller:
         shapes = {slot: tuple(each if old == size else old for old in shape) for slot, shape in guess.shapes.items()}

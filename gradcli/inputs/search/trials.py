@@ -28,7 +28,7 @@ MORE_SAMPLES = (1, 2, 3)
 NUMBER_SAMPLES = range(1, 9)
 """All of these numbers have one sign in 1 of 128 cases."""
 LARGEST_HELD = 8
-"""Sizes of a module's parameters up to this are not used for inputs at first, so that messages tell which is which."""
+"""Sizes of a module's parameters up to this are not used for inputs, if others fit: so messages tell which is which."""
 _SQUARE = frozenset(("spd", "triangular", "diagonally-dominant"))
 _WITHOUT_GRADIENT = ("label", "complex-label", "number-tensor")
 _SAME = 1e-9
