@@ -68,6 +68,7 @@ _MERGED = rf"\({_LETTERS}(?:[ \t]{_LETTERS})+\)"
 _SIZE = rf"(?:{_MERGED}|{_LETTERS}|(?:{'|'.join(sorted(USUAL))})(?!\w))"
 _SEPARATORS = (r"[ \t]?,[ \t]?", r"[ \t]x[ \t]", r"[ \t]?×[ \t]?", r"[ \t]")
 _SIZES = rf"(?:{'|'.join(f'{_SIZE}(?:{each}{_SIZE})+' for each in _SEPARATORS)}|{_SIZE})"
+_FOR_EXAMPLE = re.compile(r"\be\.\s?g\.,?", re.IGNORECASE)
 _AFTER_SIZES = rf"(?=\s*(?:$|[;|,]|\.(?:\s|$)|\((?!{_LETTERS}[ \t)])|(?:tensor|array|matrix)\b)|\s{{2,}})"
 _BEFORE_A_NAME = r"(?:^|\s{2,}|[;|,.:(-]\s*|\band\s+)"
 _CROSSES = re.compile(r"(?<!\w)(?=\w*[A-Z])(?:[A-Z]|\d+)(?:x(?:[A-Z]|\d+))+(?!\w)")
@@ -123,8 +124,12 @@ def shapes_in_a_row(text: str, names: Sequence[str]) -> tuple[str, list[tuple[Ax
 
 @lru_cache(maxsize=64)
 def texts_of(source: str, documentation: str) -> tuple[str, ...]:
-    """The docstring in a function's source, its comments and a further text, without what they say of results."""
-    return tuple(_without_results(text) for text in (*_texts(source), documentation))
+    """The docstring in a function's source, its comments and a further text, without what they say of results.
+
+    "For example" stands for "e.g.", whose full stops end no sentence.
+    """
+    texts = (_FOR_EXAMPLE.sub("for example", text) for text in (*_texts(source), documentation))
+    return tuple(map(_without_results, texts))
 
 
 def _without_results(text: str) -> str:

@@ -22,6 +22,7 @@ from gradcli.verdict import Verdict
         ("Args:\n    x (Tensor): features of shape (N, C).\n    w (Tensor): (C,)", {"x": ("N", "C"), "w": ("C",)}),
         ("x (Tensor): the input that q weighs, of shape (N, C)\nw: (C,)", {"x": ("N", "C"), "w": ("C",)}),
         ("x: the input, w (C,)", {"w": ("C",)}),
+        ("x: any shape, e.g. (B, T, K). w (Tensor): of shape e.g. (K,)", {"x": ("B", "T", "K"), "w": ("K",)}),
         ("What is applied to x: w (C, C)", {"w": ("C", "C")}),
         ("x : array_like, shape (n, d)\n    The input.", {"x": ("n", "d")}),
         ("x (Tensor[N, 4]): boxes; w (Tensor[N]): scores", {"x": ("N", 4), "w": ("N",)}),
