@@ -144,8 +144,7 @@ class BestFirstSearch:
         return replace(best, guess=guess)
 
     def _explore(self) -> None:
-        slots = self._trials.slots
-        start = tuple(slot.choices[0][1] for slot in slots)
+        start = tuple(slot.choices[0][1] for slot in self._trials.slots)
         queue: list[tuple[float, int, int, Skeleton]] = [(0.0, 0, 0, start)]
         order = itertools.count(1)
         seen, visited = {start: 0.0}, 0
@@ -227,7 +226,8 @@ class BestFirstSearch:
         penalty = self._backward_penalty(solution.guess)
         if (returned := self._fit.as_returned(solution)) is not None:
             solution, penalty = returned, 0.0
-        if penalty >= RAISING_BACKWARD and (whole := self._fit.in_equal_parts(solution)) is not None:
+        alone = penalty >= RAISING_BACKWARD and not any(each.fits_exactly for each in self._found)
+        if alone and (whole := self._fit.in_equal_parts(solution)) is not None:  # takes hundreds of tries
             solution, penalty = whole, 0.0
         if self._raises(solution.guess) and (whole := self._fit.in_another_order(solution)) is not None:
             solution, penalty = whole, self._backward_penalty(whole.guess)
