@@ -12,6 +12,7 @@ from gradcli.engine.autograd import Function
 from gradcli.inputs.hints.equal_parts import parts_of, unpacked_parts
 from gradcli.inputs.search.error_messages import lacked_by_a_constant
 from gradcli.results import CheckResult
+from gradcli.verdict import Verdict
 
 
 def sigmoid_slope(s: Any) -> Any:
@@ -227,3 +228,28 @@ def test_a_shape_to_be_normalised_is_a_tuple_of_the_last_sizes(annotation: str) 
     assert case.verdict is gradcli.Verdict.PASSED
     assert [spec.as_flag() for spec in case.inputs] == ["-i x=3x4", "-a 'normalized_shape=(4,)'"]
     assert gradcli.check(centred(False, annotation), shrink=False).verdict is gradcli.Verdict.FAILED
+
+
+def test_a_gated_layer_takes_few_tries():
+    class Gated(Function):
+        calls = 0
+
+        @staticmethod
+        def forward(ctx, x, weight, back):
+            Gated.calls += 1
+            ctx.save_for_backward(x, weight, back)
+            value, gate = (x @ weight.T).chunk(2, -1)
+            return (value * gate) @ back.T
+
+        @staticmethod
+        def backward(ctx, g):
+            x, weight, back = ctx.saved_tensors
+            value, gate = (x @ weight.T).chunk(2, -1)
+            h = g @ back
+            parts = engine.cat([h * gate, h * value], -1)
+            rows = x.flatten(0, -2)
+            return parts @ weight, parts.flatten(0, -2).T @ rows, g.flatten(0, -2).T @ (value * gate).flatten(0, -2)
+
+    (case,) = gradcli.check(Gated).cases
+    assert case.verdict is Verdict.PASSED, case.findings
+    assert Gated.calls < 1000
