@@ -76,6 +76,7 @@ _APART = r"(?:\s{2,}|\s*[,;|]\s*|\s*(?=\(|\.?$))"
 """What stands behind each shape of a line without brackets, `u T,B,3*D   x T,B,D` and `x B T D, head V D`."""
 _BETWEEN_SHAPES = re.compile(r"\s*(?:[,;.&+@×x]|and)?\s*")
 _LARGEST = 64
+"""A larger size, as in `x: (6000,)`, is an example, and stands for any."""
 _FARTHEST = 100
 """A shape belongs to a name at most so many characters before it."""
 
@@ -277,8 +278,11 @@ def _shape(
     if is_index or (word is not None and _TENSOR.search(word[0]) is None) or _RANGE.search(before) is not None:
         return None
     shape = _axes(group["axes"])
-    if any(isinstance(axis, int) and not 0 < axis <= _LARGEST for axis in shape):
-        return None
+    numbers = [axis for axis in shape if isinstance(axis, int)]
+    if numbers and not 0 < min(numbers) <= max(numbers) <= _LARGEST:
+        if not (group["comma"] or shape[1:]) or not _may_be_large(shape, before, names):
+            return None
+        shape = tuple(f"N{axis}" if isinstance(axis, int) and axis > _LARGEST else axis for axis in shape)
     words = [axis for axis in shape if isinstance(axis, str)]
     if re.fullmatch(_APART_BY_BLANKS, group["axes"]) is not None and not (words and _may_precede(before, names)):
         return None
@@ -302,6 +306,14 @@ def _may_precede(before: str, names: Sequence[str]) -> bool:
     """Whether axes in brackets without commas may follow a text: a product does in `E / (R T)`."""
     word = re.search(r"(\w+)[`'\"*]*\s*:?\s*$", before)
     return _is_announced(before) or (word is not None and word[1] in names)
+
+
+def _may_be_large(shape: Sequence[Axis], before: str, names: Sequence[str]) -> bool:
+    """Whether brackets with large numbers hold a shape, and not a range or a pair of values."""
+    numbers = [axis for axis in shape if isinstance(axis, int)]
+    named = re.search(r"(\w+)[`'\"*]*\s*:\s*$", before)
+    is_sure = len(numbers) < len(shape) or _is_announced(before) or (named is not None and named[1] in names)
+    return is_sure and min(numbers) > 0 and not (1 in numbers and len(shape) == 2)
 
 
 def _is_announced(before: str) -> bool:

@@ -61,6 +61,7 @@ def test_the_unit_interval(text: str) -> None:
         ("theta: an angle in [0, pi/2]", {"theta": "open-interval(0, 1.5708)"}),
         ("Dithers by y ~ Uniform(-0.5, 0.5)", {"y": "open-interval(-0.5, 0.5)"}),
         ("Logarithm of x in (0, inf)", {"x": "positive"}),
+        ("Real root of t^3 + x t = y, x > 0, by regula falsi.", {"x": "positive"}),
         ("Divides x by the learned scale > 0.", {"scale": "positive"}),
         ("scale: the width, greater than zero", {"scale": "positive"}),
         ("x (N,) in the range -2 to 2", {"x": "open-interval(-2, 2)"}),
