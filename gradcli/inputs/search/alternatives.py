@@ -65,6 +65,25 @@ def alternatives_of(
     return tuple(accepted)
 
 
+def with_one_more(slots: Sequence[Slot], guess: Guess) -> tuple[tuple[Slot, ...], Guess] | None:
+    """A guess with one more tensor for `*args`, like their last one; None where there are no such tensors.
+
+    In a product of two factors the gradient of each is the other one, of three it is not.
+    """
+    variadic = [index for index, slot in enumerate(slots) if slot.parameter.variadic]
+    last = max(variadic, default=-1)
+    if last < 0 or slots[last].fixed is not None or not guess.skeleton[last].is_tensor or last not in guess.shapes:
+        return None
+    places = [*range(last + 1), *range(last, len(slots))]
+    name = slots[last].name.partition("[")[0]
+    more = replace(slots[last], name=f"{name}[{len(variadic)}]")
+    shapes = {new: guess.shapes[old] for new, old in enumerate(places) if old in guess.shapes}
+    domains = {new: guess.domains[old] for new, old in enumerate(places) if old in guess.domains}
+    skeleton = tuple(guess.skeleton[old] for old in places)
+    changed = replace(guess, skeleton=skeleton, shapes=shapes, domains=domains)
+    return (*slots[: last + 1], more, *slots[last + 1 :]), changed
+
+
 def flags_that_backward_refuses(
     trials: Trials, hints: SourceHints, guess: Guess, attempted: Callable[[Guess], Trial]
 ) -> Iterator[str]:

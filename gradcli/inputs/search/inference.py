@@ -16,6 +16,7 @@ from gradcli.inputs.search.alternatives import (
     flags_that_backward_refuses,
     other_modes,
     with_a_slope,
+    with_one_more,
 )
 from gradcli.inputs.search.best_first import BestFirstSearch
 from gradcli.inputs.search.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
@@ -100,6 +101,7 @@ def infer(
             solution = replace(solution, guess=with_returned_gradients(trials, hints, sloped, search.attempted))
             specs = trials.specs(solution.guess)
             others, refused = _others(trials, hints, solution.guess, search)
+            others += _longer(info, attempt, attempt_backward, slots, solution.guess, seed=seed, budget=budget)
             unchecked = () if search.overruled in others else search.overruled
             notes = notes_on(solution, slots, unchecked, reply=search.reply_there, values=hints.values)
             late = () if budget.ran_late is None else (budget.ran_late,)
@@ -127,6 +129,21 @@ def _others(
         return square, ()
     others = alternatives_of(trials, hints, guess, search.runs_backward, search.attempted)
     return [*square, *others], tuple(flags_that_backward_refuses(trials, hints, guess, search.attempted))
+
+
+def _longer(
+    info: TargetInfo, attempt: Attempt, attempt_backward: Attempt | None, slots: Sequence[Slot], guess: Guess, *,
+    seed: int, budget: Budget,
+) -> list[tuple[InputSpec, ...]]:  # fmt: skip
+    """The inputs with one more tensor for `*args`, where forward and backward take as many."""
+    more = None if budget.is_slow else with_one_more(slots, guess)
+    if more is None:
+        return []
+    slots, guess = more
+    hints = read_hints(info, [slot.name for slot in slots])
+    trials = _trials(info, attempt, slots, hints, seed=seed, budget=budget)
+    runs = BestFirstSearch(trials, hints, attempt_backward).runs_backward
+    return [trials.specs(guess)] if trials.judge(guess) is None and runs(guess) else []
 
 
 def _trials(
