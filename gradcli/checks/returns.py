@@ -89,7 +89,8 @@ class ReturnsCheck(Check):
         if got < len(positional):
             yield (
                 f"backward returns {got} value{'s' * (got != 1)} for {len(positional)} parameters: a call that "
-                f"passes {positional[-1].name} will fail; return one value for each parameter"
+                f"passes {positional[-1].name} will fail, unless backward returns more then; return one value for each "
+                "parameter"
             )
 
     def _positions(self, situation: Situation, raw: RawBackward) -> Iterator[Evidence]:
