@@ -62,7 +62,7 @@ from gradcli.engine.nn.layers.composed import (
     Threshold,
     TripletMarginLoss,
 )
-from gradcli.engine.nn.layers.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from gradcli.engine.nn.layers.containers import ModuleDict, ModuleList, Sequential
 from gradcli.engine.nn.layers.convolutions import (
     Conv1d,
     Conv2d,
@@ -82,6 +82,7 @@ from gradcli.engine.nn.layers.losses import (
     NLLLoss,
     SmoothL1Loss,
 )  # fmt: skip
+from gradcli.engine.nn.layers.parameter_containers import ParameterDict, ParameterList
 from gradcli.engine.nn.layers.pooling import (
     AlphaDropout,
     CosineSimilarity,

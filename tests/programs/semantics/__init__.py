@@ -8,12 +8,13 @@ from tests.programs.semantics import (
     layers,
     modules,
     passes,
+    registration,
     saving,
     tensors,
     transforms,
 )
 from tests.programs.semantics.table import CASES
 
-PROGRAMS = (contexts, functions, hooks, in_place, layers, modules, passes, saving, tensors, transforms)
+PROGRAMS = (contexts, functions, hooks, in_place, layers, modules, passes, registration, saving, tensors, transforms)
 """The files whose programs are in the table once they are imported."""
 __all__ = ["CASES", "PROGRAMS"]

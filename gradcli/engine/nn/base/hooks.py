@@ -202,6 +202,13 @@ def registered(
     return handle
 
 
-def type_text(value: object) -> str:
-    """Return the name of the type of a value for messages, as `torch.FloatTensor`."""
-    return str(value.type()) if isinstance(value, Tensor) else type(value).__name__
+def type_text(value: Any) -> str:
+    """Return the name of the type of a value for messages, as `torch.FloatTensor`; of a class or function, its own."""
+    if isinstance(value, Tensor):
+        return str(value.type())
+    module = getattr(value, "__module__", None) or "builtins"
+    name = getattr(value, "__qualname__", None) or type(value).__qualname__
+    return name if module == "builtins" or module.startswith(_ENGINE) else f"{module}.{name}"
+
+
+_ENGINE = __name__.removesuffix(".nn.base.hooks")

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from gradcli.engine.dtypes import dtype as ElementType  # noqa: N812  (arguments are named dtype)
-from gradcli.engine.module_name import PRINTED_MODULE
+from gradcli.engine.nn.base.attributes import Registry
 from gradcli.engine.nn.base.calls import EVERYWHERE, MIXED, AlwaysCalled, call_with_hooks
-from gradcli.engine.nn.base.hooks import registered, type_text
+from gradcli.engine.nn.base.hooks import registered
 from gradcli.engine.nn.base.state import StatefulModule
-from gradcli.engine.nn.parameter import Buffer, Parameter
+from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.utils.hooks import RemovableHandle
 
 
-class Module(StatefulModule):
+class Module(Registry, StatefulModule):
     """The base class of layers and networks: subclasses call `super().__init__()` and define `forward`."""
 
     training: bool
     _is_full_backward_hook: bool | None
 
     def __init__(self) -> None:
-        put = super().__setattr__
+        Registry.__init__(self)
+        put = functools.partial(object.__setattr__, self)
         put("training", True)
-        put("_parameters", {})
-        put("_buffers", {})
-        put("_modules", {})
-        put("_transient_buffers", set())
         put("_state_hooks", {})
         put("_forward_hooks", OrderedDict())
         put("_forward_pre_hooks", OrderedDict())
@@ -100,112 +98,6 @@ class Module(StatefulModule):
         self._is_full_backward_hook = False
         return registered(self._backward_hooks, hook, False)
 
-    # --- attributes
-    def __setattr__(self, name: str, value: Any) -> None:
-        stores = self.__dict__
-        if isinstance(value, Parameter):
-            if "_parameters" not in stores:
-                raise AttributeError("cannot assign parameters before Module.__init__() call")
-            self._forget(name)
-            self.register_parameter(name, value)
-        elif isinstance(value, Buffer) and name not in stores.get("_buffers", ()):
-            self._forget(name)
-            self.register_buffer(name, value, value.persistent)
-        elif isinstance(value, Module):
-            if "_modules" not in stores:
-                raise AttributeError("cannot assign module before Module.__init__() call")
-            self._forget(name)
-            self._modules[name] = value
-        elif name in stores.get("_parameters", ()):
-            if value is not None:
-                raise TypeError(
-                    f"cannot assign '{type_text(value)}' as parameter '{name}' "
-                    f"({PRINTED_MODULE}.nn.Parameter or None expected)"
-                )
-            self._parameters[name] = None
-        elif name in stores.get("_modules", ()):
-            if value is not None:
-                raise TypeError(
-                    f"cannot assign '{type_text(value)}' as child module '{name}' "
-                    f"({PRINTED_MODULE}.nn.Module or None expected)"
-                )
-            self._modules[name] = None
-        elif name in stores.get("_buffers", ()):
-            if value is not None and not isinstance(value, Tensor):
-                raise TypeError(
-                    f"cannot assign '{type_text(value)}' as buffer '{name}' ({PRINTED_MODULE}.Tensor or None expected)"
-                )
-            self._buffers[name] = value
-        else:
-            super().__setattr__(name, value)
-
-    def _forget(self, name: str) -> None:
-        for store in (self.__dict__, self._parameters, self._buffers, self._modules):
-            store.pop(name, None)
-
-    def __getattr__(self, name: str) -> Any:
-        for store in ("_parameters", "_buffers", "_modules"):
-            entries = self.__dict__.get(store)
-            if entries is not None and name in entries:
-                return entries[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
-
-    def __delattr__(self, name: str) -> None:
-        for entries in (self._parameters, self._buffers, self._modules):
-            if name in entries:
-                del entries[name]
-                return
-        super().__delattr__(name)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
-
-    def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter; None reserves the name.
-
-        Raises:
-            TypeError: it is not a Parameter.
-            KeyError: the name is taken, is empty, or has a dot.
-        """
-        if "_parameters" not in self.__dict__:
-            raise AttributeError("cannot assign parameter before Module.__init__() call")
-        self._check_name(name, self._parameters, "parameter")
-        if param is not None and not isinstance(param, Parameter):
-            raise TypeError(
-                f"cannot assign '{type_text(param)}' object to parameter '{name}' "
-                f"({PRINTED_MODULE}.nn.Parameter or None required)"
-            )
-        self._parameters[name] = param
-
-    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that is not trained; it is part of `state_dict` if it is persistent."""
-        if "_buffers" not in self.__dict__:
-            raise AttributeError("cannot assign buffer before Module.__init__() call")
-        self._check_name(name, self._buffers, "buffer")
-        if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"cannot assign '{type_text(tensor)}' object to buffer '{name}' "
-                f"({PRINTED_MODULE}.Tensor or None required)"
-            )
-        self._buffers[name] = tensor
-        if not persistent:
-            self._transient_buffers.add(name)
-
-    def add_module(self, name: str, module: Module | None) -> None:
-        """Add a child module."""
-        if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{type_text(module)} is not a Module subclass")
-        self._check_name(name, self._modules, "module name")
-        self._modules[name] = module
-
-    register_module = add_module
-
-    def _check_name(self, name: str, store: Mapping[str, Any], what: str) -> None:
-        if "." in name or name == "":
-            raise KeyError(f'{what} name can\'t contain "." or be empty, got: {name!r}')
-        if name not in store and name in dir(self):
-            raise KeyError(f"attribute '{name}' already exists")
-
     # --- walking
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
@@ -229,12 +121,29 @@ class Module(StatefulModule):
         """
         found: Any = self
         for name in target.split(".") if target else ():
-            if not isinstance(found, Module) or name not in dir(found):
+            if not isinstance(found, Module) or not hasattr(found, name):
                 raise AttributeError(f"{type(found).__name__} has no attribute `{name}`")
             found = getattr(found, name)
             if not isinstance(found, Module):
                 raise AttributeError(f"`{name}` is not an nn.Module")
         return found
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put a module in the place of the descendant with a dotted name; unless `strict`, also where there is none.
+
+        Raises:
+            ValueError: the name is empty, or no module is given.
+            AttributeError: there is no such descendant, or it is no module.
+        """
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict or hasattr(parent, name):
+            parent.get_submodule(name)
+        setattr(parent, name, module)
 
     def get_parameter(self, target: str) -> Any:
         """Return the parameter with a dotted name; raises AttributeError if there is none."""

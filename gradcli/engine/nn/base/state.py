@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from gradcli.engine.grad_mode import no_grad
 from gradcli.engine.module_name import PRINTED_MODULE
 from gradcli.engine.nn.base.hooks import Hooks
+from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.utils.hooks import RemovableHandle, add_hook
 
@@ -33,7 +34,7 @@ class StatefulModule:
     _parameters: dict[str, Any]
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Any]
-    _transient_buffers: set[str]
+    _non_persistent_buffers_set: set[str]
     _state_hooks: dict[str, Hooks]
 
     # --- what a subclass may define
@@ -95,9 +96,8 @@ class StatefulModule:
 
     def _own_state(self) -> dict[str, Any]:
         entries = {**self._parameters, **self._buffers}
-        return {
-            name: value for name, value in entries.items() if value is not None and name not in self._transient_buffers
-        }
+        passing = self._non_persistent_buffers_set
+        return {name: value for name, value in entries.items() if value is not None and name not in passing}
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         """Add the state of this module without its children; subclasses may override it."""
@@ -195,15 +195,18 @@ class StatefulModule:
                 f'While copying the parameter named "{key}", expected {PRINTED_MODULE}.Tensor or Tensor-like object '
                 f"from checkpoint but received {type(given)}"
             )
+        if value._data.ndim == 0 and given._data.shape == (1,):
+            given = given[0]
         if given._data.shape != value._data.shape:
             return (
                 f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in "
                 f"current model is {value.shape}."
             )
-        if assign and name in self._parameters:
-            value.data = given.detach()
-        elif assign:
-            self._buffers[name] = given
+        if assign:
+            if name in self._parameters:
+                given = given if isinstance(given, Parameter) else Parameter(given)
+                given.requires_grad_(value.requires_grad)
+            setattr(self, name, given)
         else:
             value.copy_(given)
         return ""

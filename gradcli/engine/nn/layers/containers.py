@@ -1,60 +1,55 @@
-"""Containers: sequences, lists and dicts of modules, lists and dicts of parameters."""
+"""Containers: sequences, lists and dicts of modules."""
 
 from __future__ import annotations
 
 import itertools
+import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from gradcli.engine.nn.base.module import Module
-from gradcli.engine.nn.parameter import Parameter
-from gradcli.engine.tensor import Tensor
 
 
 class _Indexed(Module):
     """A list of modules, registered under the names 0, 1, 2..."""
 
-    def _listed(self) -> list[Any]:
-        return list(self._modules.values())
+    def _name(self, index: int) -> str:
+        """Return the name under which the module of an index is registered."""
+        place = operator.index(index)
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"index {place} is out of range")
+        return list(self._modules)[place]
 
     def __len__(self) -> int:
         return len(self._modules)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._listed())
+        return iter(self._modules.values())
 
     def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, int) and not -len(self) <= index < len(self):
-            raise IndexError(f"index {index} is out of range")
-        found = self._listed()[index]
-        if not isinstance(found, list):
-            return found
-        result = type(self)()
-        for place, module in enumerate(found):
-            result.add_module(str(place), module)
-        return result
+        if isinstance(index, slice):
+            return self._part(index)
+        return self._modules[self._name(index)]
+
+    def _part(self, places: slice) -> Any:
+        raise NotImplementedError
 
     def __setitem__(self, index: int, module: Module) -> None:
-        self._modules[list(self._modules)[index]] = module
+        setattr(self, self._name(index), module)
 
     def __delitem__(self, index: int | slice) -> None:
-        kept = self._listed()
-        del kept[index]
-        self._renumber(kept)
+        for name in list(self._modules)[index] if isinstance(index, slice) else [self._name(index)]:
+            delattr(self, name)
+        self._modules = {str(place): module for place, module in enumerate(self._modules.values())}
 
-    def _renumber(self, modules: Iterable[Any]) -> None:
-        self._modules.clear()
-        self._modules.update({str(place): module for place, module in enumerate(modules)})
+    def _shifted(self, index: int, module: Module) -> None:
+        """Move the modules from an index on up by one, and put a module there."""
+        for place in range(len(self), index, -1):
+            self._modules[str(place)] = self._modules[str(place - 1)]
+        self._modules[str(index)] = module
 
-    def insert(self, index: int, module: Module) -> Self:
-        """Insert a module before an index; those after it are renumbered."""
-        modules = self._listed()
-        modules.insert(index, module)
-        self._renumber(modules)
-        return self
-
-    def pop(self, key: int) -> Any:
+    def pop(self, key: int | slice) -> Any:
         """Remove a module by index, and return it; those after it are renumbered."""
         module = self[key]
         del self[key]
@@ -81,17 +76,54 @@ class Sequential(_Indexed):
             for name, module in args[0].items():
                 self.add_module(name, module)
         else:
-            self.extend(args)
+            for place, module in enumerate(args):
+                self.add_module(str(place), module)
 
-    def __add__(self, other: Any) -> Sequential:
+    def _part(self, places: slice) -> Any:  # it keeps the names, so that its state_dict fits that of the whole
+        return type(self)(OrderedDict(list(self._modules.items())[places]))
+
+    def _require_sequential(self, other: Any) -> None:
         if not isinstance(other, Sequential):
             raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+
+    def _require_times(self, times: Any) -> None:
+        if not isinstance(times, int):
+            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(times)}")
+        if times <= 0:
+            raise ValueError(f"Non-positive multiplication factor {times} for {type(self)}")
+
+    def __add__(self, other: Any) -> Sequential:
+        self._require_sequential(other)
         return Sequential(*self, *other)
 
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):  # the part keeps the names, so its state_dict fits that of the whole
-            return type(self)(OrderedDict(list(self._modules.items())[index]))
-        return super().__getitem__(index)
+    def __iadd__(self, other: Any) -> Self:
+        self._require_sequential(other)
+        return self.extend(list(other))
+
+    def __mul__(self, other: int) -> Sequential:
+        self._require_times(other)
+        return Sequential(*list(self) * other)
+
+    def __rmul__(self, other: int) -> Sequential:
+        return self * other
+
+    def __imul__(self, other: int) -> Self:
+        self._require_times(other)
+        return self.extend(list(self) * (other - 1))
+
+    def insert(self, index: int, module: Module) -> Self:
+        """Insert a module before an index, and return the container; those after it are renumbered.
+
+        Raises:
+            AssertionError: it is no module.
+            IndexError: the index is beyond the ends.
+        """
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be of type: {Module}")
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"Index out of range: {index}")
+        self._shifted(index + len(self) if index < 0 else index, module)
+        return self
 
     def forward(self, input: Any) -> Any:
         """Return the output of the last module; each takes the output of the one before."""
@@ -114,16 +146,64 @@ class ModuleList(_Indexed):
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
-        self.extend(modules or ())
+        if modules is not None:
+            self += modules
+
+    def _name(self, index: int) -> str:  # the index itself, however the modules are ordered
+        super()._name(index)
+        return str(operator.index(index) % len(self))
+
+    def _part(self, places: slice) -> Any:
+        return type(self)(list(self)[places])
+
+    def extend(self, modules: Iterable[Module]) -> Self:
+        """Add modules at the end, and return the container; raises TypeError for what is no iterable."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
+        return super().extend(modules)
+
+    def insert(self, index: int, module: Module) -> None:
+        """Insert a module before an index; those after it are renumbered."""
+        self._shifted(index, module)
+
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
+        return self.extend(modules)
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+
+def pairs_of(given: Any, kind: str, prefix: str = "") -> list[tuple[str, Any]]:
+    """Return the names and values that are given to the `update` of a dict of modules or parameters.
+
+    Raises:
+        TypeError: neither a mapping nor an iterable of pairs is given.
+        ValueError: an entry is not a pair.
+    """
+    if not isinstance(given, Iterable):
+        raise TypeError(
+            f"{prefix or kind}Dict.update should be called with an iterable of key/value pairs, but got "
+            f"{type(given).__name__}"
+        )
+    if isinstance(given, Mapping) or (isinstance(given, Module) and hasattr(given, "items")):
+        return list(given.items())
+    pairs: list[Any] = list(given)
+    for place, pair in enumerate(pairs):
+        if not isinstance(pair, Iterable):
+            raise TypeError(f"{kind}Dict update sequence element #{place} should be Iterable; is{type(pair).__name__}")
+        if len(pair) != 2:  # type: ignore[arg-type]  # a pair has a length
+            length = len(pair)  # type: ignore[arg-type]
+            raise ValueError(f"{kind}Dict update sequence element #{place} has length {length}; 2 is required")
+    return [(name, value) for name, value in pairs]
 
 
 class ModuleDict(Module):
     """A dict of modules."""
 
-    def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
+    def __init__(self, modules: Any = None) -> None:
         super().__init__()
-        for name, module in (modules or {}).items():
-            self[name] = module
+        if modules is not None:
+            self.update(modules)
 
     def __getitem__(self, key: str) -> Any:
         return self._modules[key]
@@ -137,7 +217,7 @@ class ModuleDict(Module):
     def __iter__(self) -> Iterator[str]:
         return iter(self._modules)
 
-    def __contains__(self, key: str) -> bool:
+    def __contains__(self, key: object) -> bool:
         return key in self._modules
 
     def __delitem__(self, key: str) -> None:
@@ -151,9 +231,14 @@ class ModuleDict(Module):
         """Remove all modules."""
         self._modules.clear()
 
-    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Add modules by name; a module of the same name is replaced."""
-        for name, module in dict(modules).items():
+    def update(self, modules: Any) -> None:
+        """Add modules by name; a module of the same name is replaced.
+
+        Raises:
+            TypeError: neither a mapping nor an iterable of pairs is given.
+            ValueError: an entry is not a pair.
+        """
+        for name, module in pairs_of(modules, "Module"):
             self[name] = module
 
     def keys(self) -> Iterable[str]:
@@ -167,96 +252,3 @@ class ModuleDict(Module):
     def values(self) -> Iterable[Any]:
         """Return the modules."""
         return self._modules.values()
-
-
-def _parameter(value: Tensor) -> Parameter:
-    return value if isinstance(value, Parameter) else Parameter(value)
-
-
-def _listing(parameters: Mapping[str, Parameter | None], by_class: bool = False) -> str:
-    lines = []
-    for name, value in parameters.items():
-        if value is not None:
-            size = "x".join(map(str, value._data.shape))
-            kind = value.type() if by_class else repr(value.dtype)
-            lines.append(f"  ({name}): Parameter containing: [{kind} of size {size}]")
-    return "\n".join(lines)
-
-
-class ParameterList(Module):
-    """A list of parameters; tensors become parameters."""
-
-    def __init__(self, values: Iterable[Tensor] = ()) -> None:
-        super().__init__()
-        for value in values:
-            self.append(value)
-
-    def extra_repr(self) -> str:
-        """Return one line for each parameter."""
-        return _listing(self._parameters)
-
-    def append(self, value: Tensor) -> Self:
-        """Add a parameter at the end, and return the container."""
-        self.register_parameter(str(len(self)), _parameter(value))
-        return self
-
-    def extend(self, values: Iterable[Tensor]) -> Self:
-        """Add parameters at the end, and return the container."""
-        for value in values:
-            self.append(value)
-        return self
-
-    def __setitem__(self, index: int, value: Tensor) -> None:
-        self._parameters[list(self._parameters)[index]] = _parameter(value)
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(list(self._parameters.values()))
-
-    def __getitem__(self, index: int) -> Any:
-        return list(self._parameters.values())[index]
-
-
-class ParameterDict(Module):
-    """A dict of parameters; tensors become parameters."""
-
-    def __init__(self, values: Mapping[str, Tensor] | None = None) -> None:
-        super().__init__()
-        for name, value in (values or {}).items():
-            self[name] = value
-
-    def extra_repr(self) -> str:
-        """Return one line for each parameter."""
-        return _listing(self._parameters, by_class=True)
-
-    def __getitem__(self, key: str) -> Any:
-        return self._parameters[key]
-
-    def __setitem__(self, key: str, value: Tensor) -> None:
-        self.register_parameter(key, _parameter(value))
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._parameters)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._parameters
-
-    def __delitem__(self, key: str) -> None:
-        del self._parameters[key]
-
-    def keys(self) -> Iterable[str]:
-        """Return the names."""
-        return self._parameters.keys()
-
-    def values(self) -> Iterable[Any]:
-        """Return the parameters."""
-        return self._parameters.values()
-
-    def items(self) -> Iterable[tuple[str, Any]]:
-        """Return names and parameters."""
-        return self._parameters.items()
