@@ -55,20 +55,61 @@ def _plain(data: Any) -> Any:
     return data
 
 
+def _refuse(data: Any) -> None:
+    """Raise, in PyTorch's words, for nested lists that hold anything but numbers, or are of different lengths.
+
+    Raises:
+        TypeError: a text, or a list where others have a number.
+        RuntimeError: another value that is no number.
+        ValueError: lists of different lengths, or a list that starts with a text.
+    """
+    lengths, first = [], data
+    while isinstance(first, list):
+        lengths.append(len(first))
+        first = first[0] if first else None
+    if isinstance(first, str) and lengths:
+        raise ValueError("too many dimensions 'str'")
+    _refuse_entries(data)
+    _refuse_lengths(data, lengths, 0)
+    raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+
+
+def _refuse_entries(data: Any) -> None:
+    if isinstance(data, list):
+        for entry in data:
+            _refuse_entries(entry)
+    elif isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    elif not isinstance(data, (int, float, complex, np.ndarray, np.generic)):
+        raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+
+
+def _refuse_lengths(data: Any, lengths: list[int], depth: int) -> None:
+    if depth == len(lengths):
+        if isinstance(data, list):
+            raise TypeError("'list' object cannot be interpreted as an integer")
+        return
+    if not isinstance(data, list):
+        raise TypeError("not a sequence")
+    if len(data) != lengths[depth]:
+        raise ValueError(f"expected sequence of length {lengths[depth]} at dim {depth} (got {len(data)})")
+    for entry in data:
+        _refuse_lengths(entry, lengths, depth + 1)
+
+
 def _from_data(data: Any, dtype: Any) -> Array:
     if isinstance(data, Tensor):
         data = data._data
     if isinstance(data, (np.ndarray, np.generic)):
         return _convertible(np.array(data, dtype=None if dtype is None else numpy_dtype(dtype)))
+    plain = _plain(data)
     try:
-        array = np.array(_plain(data) if isinstance(data, (list, tuple)) else data)
-    except ValueError as error:
-        raise ValueError(f"cannot make a tensor of nested sequences of different lengths: {error}") from None
-    if data is None:
-        raise RuntimeError("Could not infer dtype of NoneType: make a tensor of numbers")
+        array = np.array(plain)
+    except ValueError:
+        _refuse(plain)
+        raise
     if array.dtype.kind not in "biufc":
-        kind = ValueError if isinstance(data, (list, tuple)) else TypeError
-        raise kind(f"cannot make a tensor of {type(data).__name__} data that is not a regular array of numbers")
+        _refuse(plain)
     if dtype is not None:
         return array.astype(numpy_dtype(dtype))
     if array.dtype.kind == "f":

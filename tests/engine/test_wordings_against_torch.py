@@ -130,6 +130,24 @@ def _named_star(ns):
     First.apply(xs=leaf(ns, [1.0, 2.0]))
 
 
+LAYERS = {
+    "Linear": lambda ns: ns.nn.Linear(2, 4),
+    "Linear without bias": lambda ns: ns.nn.Linear(2, 4, bias=False),
+    "Linear of other features": lambda ns: ns.nn.Linear(3, 4),
+    "LayerNorm": lambda ns: ns.nn.LayerNorm(2),
+    "RNN": lambda ns: ns.nn.RNN(2, 3),
+    "LSTM": lambda ns: ns.nn.LSTM(2, 3),
+}
+PRODUCTS = {
+    "mm": [(2, 2, "float64"), (1, 2, "float32"), (2, 3, "float32")],
+    "mv": [(2, 1, "float64"), (1, 1, "float32"), (2, 2, "float32")],
+    "dot": [(1, 1, "int64"), (1, 2, "float32"), (3, 1, "float32")],
+    "vdot": [(1, 2, "float32")],
+    "bmm": [(3, 3, "float64"), (2, 3, "float32")],
+    "inner": [(1, 1, "float64"), (2, 2, "int64")],
+    "matmul": [(2, 2, "int64"), (3, 3, "float64"), (3, 2, "float64"), (2, 1, "float64"), (1, 1, "float64")],
+}
+
 MISTAKES = {
     "an unpack hook that gives a number": _unpacked_to_a_number,
     "a tangent of another shape": _tangent_of_another_shape,
@@ -148,6 +166,48 @@ MISTAKES = {
     "a mask of another length": lambda ns: ns.ones(2, 3).masked_select(ns.tensor([True, False])),
     "eigh of a triangle that is none": lambda ns: ns.linalg.eigh(ns.ones(2, 2), UPLO="X"),
     "eigvalsh of a triangle that is none": lambda ns: ns.linalg.eigvalsh(ns.ones(2, 2), UPLO="X"),
+    **{
+        f"{name} of {shape} in {kind}": lambda ns, make=make, shape=shape, kind=kind: make(ns)(
+            ns.ones(shape, dtype=getattr(ns, kind))
+        )
+        for name, make in LAYERS.items()
+        for shape in ((3, 2), (4, 3, 2))
+        for kind in ("float64", "int64", "complex64")
+    },
+    **{
+        f"{name} of {a}-d and {b}-d in {kind}": lambda ns, name=name, a=a, b=b, kind=kind: getattr(ns, name)(
+            ns.ones((2,) * a, dtype=getattr(ns, kind)), ns.ones((2,) * b)
+        )
+        for name, ranks in PRODUCTS.items()
+        for a, b, kind in ranks
+    },
+    "addmm of another sum": lambda ns: ns.addmm(ns.ones(2).double(), ns.ones(2, 2), ns.ones(2, 2)),
+    "baddbmm of two types": lambda ns: ns.baddbmm(ns.ones(2, 2, 2), ns.ones(2, 2, 2).long(), ns.ones(2, 2, 2)),
+    "conv of two types": lambda ns: ns.nn.Conv2d(1, 2, 2)(ns.ones(1, 1, 3, 3).double()),
+    "conv of two types without bias": lambda ns: ns.nn.Conv1d(1, 2, 2, bias=False)(ns.ones(1, 1, 3).long()),
+    "transposed conv of two types": lambda ns: ns.nn.ConvTranspose1d(1, 2, 2)(ns.ones(1, 1, 3).double()),
+    "logits and labels": lambda ns: ns.nn.BCEWithLogitsLoss()(ns.ones(2), ns.ones(2).long()),
+    "probabilities in another type": lambda ns: ns.nn.BCELoss()(ns.ones(2).double(), ns.ones(2)),
+    "solve of two types": lambda ns: ns.linalg.solve(ns.eye(2).double(), ns.ones(2)),
+    "einsum of two types": lambda ns: ns.einsum("ij,j", ns.eye(2).double(), ns.ones(2)),
+    "scatter of two types": lambda ns: ns.ones(2).scatter(0, ns.tensor([0]), ns.ones(2).double()),
+    "gather by floats": lambda ns: ns.ones(2).gather(0, ns.ones(2)),
+    "index_add of two types": lambda ns: ns.ones(2).index_add(0, ns.tensor([0]), ns.ones(1).double()),
+    "a mask of floats": lambda ns: ns.ones(2).masked_fill(ns.ones(2), 0),
+    "a text": lambda ns: ns.tensor("a"),
+    "texts": lambda ns: ns.tensor(["a", "b"]),
+    "a text among numbers": lambda ns: ns.tensor([1, "a"]),
+    "None": lambda ns: ns.tensor(None),
+    "None among numbers": lambda ns: ns.tensor([1.0, None]),
+    "a dict": lambda ns: ns.tensor({}),
+    "lists of two lengths": lambda ns: ns.tensor([[1, 2], [3]]),
+    "a list among numbers": lambda ns: ns.tensor([1, [2]]),
+    "a number among lists": lambda ns: ns.tensor([[1], 2]),
+    "a text as index": lambda ns: ns.ones(2)["a"],
+    "std of integers": lambda ns: ns.ones(2).long().std(),
+    "tril of a vector": lambda ns: ns.ones(2).tril(),
+    "an order of complex numbers": lambda ns: ns.ones(2).cfloat() > 0,
+    "a parameter of integers": lambda ns: ns.nn.Parameter(ns.ones(2).long()),
     "a result written": _written_after_exp,
     "a factor written": _factor_written,
     "a row written": _row_written,

@@ -129,11 +129,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return input @ weight^T + bias: [..., in] with a weight [out, in] gives [..., out]."""
     if bias is None:
         return input.matmul(weight.t())
-    if input._data.ndim == 2:
+    shape = input._data.shape
+    if len(shape) == 2:
         return addmm(bias, input, weight.t())
-    if input._data.ndim == 1:
-        row = addmm(bias, input.view(1, input._data.shape[0]), weight.t())
-        return row.view(weight._data.shape[0])
+    if shape and input.is_contiguous():
+        rows = addmm(bias, input.view(math.prod(shape[:-1]), shape[-1]), weight.t())
+        return rows.view(*shape[:-1], weight._data.shape[0])
     return input.matmul(weight.t()) + bias
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gradcli.engine.dtypes import get_default_dtype
@@ -19,7 +21,14 @@ class Parameter(Tensor):
 
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
         self._data = np.empty((0,), dtype=get_default_dtype().numpy) if data is None else data._data
+        if requires_grad and self._data.dtype.kind not in "fc":
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         self.requires_grad_(requires_grad)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        copied = type(self)(self.detach().clone(), self.requires_grad)  # without its gradient, as in PyTorch
+        memo[id(self)] = copied
+        return copied
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + text(self)

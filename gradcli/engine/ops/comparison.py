@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.engine.dtypes import BY_NUMPY
 from gradcli.engine.graph import Node
 from gradcli.engine.module_name import PRINTED_MODULE
 from gradcli.engine.ops.generic import values, without
@@ -97,9 +98,8 @@ class ClampBackward0(Node):
 def _compare(function: Any, input: Operand, other: Operand, *, ordered: bool = True) -> Tensor:
     x, y = pair(operand(input, "input"), operand(other))
     if ordered and x.dtype.kind == "c":
-        raise NotImplementedError(
-            f"{function.__name__} is not defined for complex numbers: compare .real, .imag or .abs()"
-        )
+        name = {"greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le"}.get(function.__name__)
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{BY_NUMPY[x.dtype].letter}'")
     return from_array(function(x, y))
 
 

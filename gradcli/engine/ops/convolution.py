@@ -252,6 +252,10 @@ def convolution(
     n = weight._data.ndim - 2
     require_groups(weight, groups)
     _require_fitting(input, weight, bias, n, stride, padding)
+    if input._data.dtype != weight._data.dtype and bias is None:
+        raise RuntimeError(f"expected scalar type {input.dtype.letter} but found {weight.dtype.letter}")
+    if bias is not None and input._data.dtype != bias._data.dtype:
+        raise RuntimeError(f"Input type ({input.dtype.in_c}) and bias type ({bias.dtype.in_c}) should be the same")
     if input._data.ndim == n + 1:
         return convolution(input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
     if input._data.shape[1] != weight._data.shape[1] * groups:
@@ -297,6 +301,8 @@ def conv_transpose(
     """
     n = weight._data.ndim - 2
     require_groups(weight, groups)
+    if input._data.dtype != weight._data.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.letter} but found {weight.dtype.letter}")
     if input._data.ndim == n + 1:
         whole = conv_transpose(input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups, dilation)
         return whole.squeeze(0)

@@ -261,15 +261,15 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     if not input._data.ndim:
         return input.expand(index._data.shape).clone()
     place = axis(dim, input._data.ndim)
-    _require_within(index, place, input._data.shape)
+    _require_within("gather", index, place, input._data.shape)
     return read_at(input, _along(place, index, input._data.ndim), GatherBackward0)
 
 
-def _require_within(index: Tensor, dim: int, shape: tuple[int, ...]) -> None:
+def _require_within(name: str, index: Tensor, dim: int, shape: tuple[int, ...]) -> None:
     """Raise RuntimeError unless an index for `gather` or `scatter` holds integers from 0 on that fit the shape."""
     found = index._data
     if found.dtype.kind not in "iu":
-        raise RuntimeError(f"gather and scatter: Expected dtype int32/int64 for index, got {index.dtype}")
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     if found.ndim != len(shape):
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     if any(have > size for place, (have, size) in enumerate(zip(found.shape, shape, strict=True)) if place != dim):
@@ -286,7 +286,7 @@ def _require_within(index: Tensor, dim: int, shape: tuple[int, ...]) -> None:
 def _scattered(kind: type[Node], input: Tensor, dim: int, index: Tensor, src: Any, accumulate: bool) -> Tensor:
     shape = index._data.shape
     if input._data.ndim and index._data.size:
-        _require_within(index, axis(dim, input._data.ndim), input._data.shape)
+        _require_within("scatter", index, axis(dim, input._data.ndim), input._data.shape)
     if isinstance(src, Tensor):
         require_one_dtype("scatter", input, src)
         part = src[tuple(slice(0, size) for size in shape)] if src._data.shape != shape else src

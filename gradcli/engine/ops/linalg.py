@@ -161,18 +161,14 @@ def _eye_like(matrix: Tensor) -> Tensor:
     return from_array(np.broadcast_to(np.eye(*matrix._data.shape[-2:], dtype=matrix._data.dtype), matrix._data.shape))
 
 
-def _shapes(name: str, first: Tensor, second: Tensor, ndims: tuple[int, int]) -> None:
-    a, b = first._data.shape, second._data.shape
-    if (len(a), len(b)) != ndims:
-        raise RuntimeError(
-            f"{name} expects tensors of {ndims[0]} and {ndims[1]} dimensions, got shapes {list(a)} and {list(b)}"
-        )
+def _require_like(first: Tensor, second: Tensor, words: str) -> None:
+    """Raise RuntimeError, in the words of an operation, unless two factors have one element type.
+
+    The words contain {0} and {1} for the names of the types, {0.letter} for those of classes, and {0.in_c} for those
+    of PyTorch's source.
+    """
     if first._data.dtype != second._data.dtype:
-        if name == "dot":
-            kinds = f"{first.dtype.letter} and {second.dtype.letter}"
-            raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {kinds}")
-        words = f"{first.dtype.letter.lower()} != {second.dtype.letter.lower()}"
-        raise RuntimeError(f"expected {name} to have the same dtype, but got: {words}")
+        raise RuntimeError(words.format(first.dtype, second.dtype))
 
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
@@ -190,7 +186,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
         )
-    _shapes("m1 and m2", input, mat2, (2, 2))
+    _require_like(input, mat2, "expected m1 and m2 to have the same dtype, but got: {0.in_c} != {1.in_c}")
     return record(MmBackward0, multiplied(a, b), (input, mat2), crossed=True)
 
 
@@ -199,28 +195,35 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     for name, batch in (("batch1", input), ("batch2", mat2)):
         if batch._data.ndim != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
-    _shapes("bmm", input, mat2, (3, 3))
     a, b = input._data.shape, mat2._data.shape
     if a[0] != b[0] or a[2] != b[1]:
         raise RuntimeError(
             "Expected size for first two dimensions of batch2 tensor to be: "
             f"[{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
         )
+    _require_like(input, mat2, "expected scalar type {0.letter} but found {1.letter}")
     return record(BmmBackward0, multiplied(input._data, mat2._data), (input, mat2), crossed=True)
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Return the product of a matrix and a vector; raises as `mm`."""
-    _shapes("mv", input, vec, (2, 1))
+    a, v = input._data.ndim, vec._data.ndim
+    if (a, v) != (2, 1):
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {a}, {v}")
     if input._data.shape[1] != vec._data.shape[0]:
         raise RuntimeError(f"size mismatch, got input ({input._data.shape[0]}), mat ({input._data.shape[0]}x"
                            f"{input._data.shape[1]}), vec ({vec._data.shape[0]})")  # fmt: skip
+    words = "addmv input tensors must have the same dtype, but got {1.letter}, {0.letter}, and {1.letter}"
+    _require_like(input, vec, words)
     return record(MvBackward0, multiplied(input._data, vec._data), (input, vec), crossed=True)
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """Return sum(input * tensor) of two vectors, neither conjugated; raises as `mm`."""
-    _shapes("dot", input, tensor, (1, 1))
+    a, b = input._data.ndim, tensor._data.ndim
+    if (a, b) != (1, 1):
+        raise RuntimeError(f"1D tensors expected, but got {a}D and {b}D tensors")
+    _require_like(input, tensor, "dot : expected both vectors to have same dtype, but found {0.letter} and {1.letter}")
     if input._data.shape != tensor._data.shape:
         raise RuntimeError(
             f"inconsistent tensor size, expected tensor [{input._data.size}] and src [{tensor._data.size}] to have the "
@@ -233,6 +236,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     """Return the sums of products over the last axes of two tensors: [..., n] and [*, n] give [..., *]."""
     if not input._data.ndim or not other._data.ndim:
         return input * other
+    _require_like(input, other, "both inputs should have same dtype")
     if input._data.ndim == other._data.ndim == 1:
         return dot(input, other)
     rows, columns = input.reshape(-1, input._data.shape[-1]), other.reshape(-1, other._data.shape[-1])
@@ -249,6 +253,8 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """Return beta * input + alpha * (mat1 @ mat2)."""
+    _require_like(input, mat2, "self and mat2 must have the same dtype, but got {0.letter} and {1.letter}")
+    _require_like(mat1, mat2, "mat1 and mat2 must have the same dtype, but got {0.letter} and {1.letter}")
     if mat1._data.ndim != 2 or mat2._data.ndim != 2 or mat1._data.shape[1] != mat2._data.shape[0]:
         rows = "x".join(map(str, mat1._data.shape)), "x".join(map(str, mat2._data.shape))
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows[0]} and {rows[1]})")
@@ -257,14 +263,18 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """Return beta * input + alpha * bmm(batch1, batch2)."""
-    _shapes("baddbmm", batch1, batch2, (3, 3))
+    if not input._data.dtype == batch1._data.dtype == batch2._data.dtype:
+        kinds = [tensor.dtype.in_c for tensor in (input, batch1, batch2)]
+        raise RuntimeError(
+            f"Input dtypes must be the same, got: input {kinds[0]}, batch1: {kinds[1]}, batch2: {kinds[2]}"
+        )
+    for name, batch in (("batch1", batch1), ("batch2", batch2)):
+        if batch._data.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
     return _added(BaddbmmBackward0, input, batch1, batch2, beta, alpha)
 
 
 def _added(kind: type[Node], input: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
-    if input._data.dtype is not a._data.dtype or a._data.dtype is not b._data.dtype:
-        require_one_dtype("addmm and baddbmm", input, a, b)
-    _shapes("mat1 and mat2", a, b, (a._data.ndim, b._data.ndim))
     product = multiplied(a._data, b._data)
     array = (product if alpha == 1 else product * alpha) + (input._data if beta == 1 else input._data * beta)
     return record(kind, array, (input, a, b), crossed=True, beta=beta, alpha=alpha)

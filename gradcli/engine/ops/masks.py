@@ -63,7 +63,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         RuntimeError: the mask is not boolean.
     """
     if mask._data.dtype.kind != "b":
-        raise RuntimeError(f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}")
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.in_c}")
     if isinstance(value, Tensor):
         array = np.where(mask._data, value._data.astype(input._data.dtype, copy=False), input._data)
         return record(MaskedFillBackward1, array, (input, value), (mask,))

@@ -188,7 +188,7 @@ def promoted(type1: dtype, type2: dtype) -> dtype:
 def require_axes(name: str, input: Tensor, least: int = 1) -> None:
     """Raise RuntimeError when a tensor has too few axes for an operation."""
     if input._data.ndim < least:
-        raise RuntimeError(f"{name}: input tensor must have at least {least} dimensions, got {input._data.ndim}")
+        raise RuntimeError(f"{name}: input tensor must have at least {least} dimensions")
 
 
 def refuse_kinds(name: str, array: Array, kinds: str) -> None:
@@ -225,12 +225,33 @@ def require_places(index: Tensor, size: int) -> None:
         raise IndexError("index out of range in self")
 
 
+_OF_LAYERS = "mixed dtype (CPU): all inputs must share same datatype."
+_MIXED = {
+    "lerp": "expected dtype {0.in_c} for `end` but got dtype {1.in_c}",
+    "index_add": "index_add_(): self ({0.letter}) and source ({1.letter}) must have the same scalar type",
+    "index_copy": "index_copy_(): self and source expected to have the same dtype, but got (self) {0.letter} and "
+    "(source) {1.letter}",
+    "masked_scatter": "masked_scatter: expected self and source to have same dtypes but got{0.letter} and {1.letter}",
+    "scatter": "scatter(): Expected self.dtype to be equal to src.dtype",
+    "prelu": "prelu: Type promoting not supported. Got {0.letter} and {1.letter}",
+    "einsum": "expected scalar type {0.letter} but found {1.letter}",
+    "linalg.solve": "linalg.solve: Expected A and B to have the same dtype, but found A of type {0.letter} and B of "
+    "type {1.letter} instead",
+    "nll_loss": "expected scalar type {0.letter} but found {1.letter}",
+    "binary_cross_entropy": "Found dtype {1.letter} but expected {0.letter}",
+    "batch_norm": _OF_LAYERS,
+    "layer_norm": _OF_LAYERS,
+    "group_norm": _OF_LAYERS,
+}
+_ANY_MIXED = "{2}(): expected all tensors to have the same dtype, but found {0.letter} and {1.letter}"
+
+
 def require_one_dtype(name: str, *values: object) -> None:
-    """Raise RuntimeError when tensors among the values have different element types."""
+    """Raise RuntimeError, in the words of an operation, when tensors among the values have different element types."""
     kinds = [value._data.dtype for value in values if isinstance(value, Tensor)]
-    if any(kind != kinds[0] for kind in kinds):
-        words = " and ".join(BY_NUMPY[kind].letter for kind in kinds)
-        raise RuntimeError(f"{name}(): expected all tensors to have the same dtype, but found {words}")
+    other = next((kind for kind in kinds if kind != kinds[0]), None)
+    if other is not None:
+        raise RuntimeError(_MIXED.get(name, _ANY_MIXED).format(BY_NUMPY[kinds[0]], BY_NUMPY[other], name))
 
 
 def applied(name: str, function: Callable[..., Any], *values: Any) -> Any:

@@ -195,6 +195,8 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 
 
 def _require_real_numbers(name: str, x: Array) -> None:
+    if x.dtype.kind not in "fc" and name != "mean":
+        raise RuntimeError(f"{name} only support floating point and complex dtypes")
     if x.dtype.kind not in "fc":
         raise RuntimeError(
             f"{name}(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "

@@ -126,8 +126,9 @@ def _entry(entry: Any) -> Any:  # noqa: PLR0911  (one return for each kind of in
         return slice_of_ints(entry)
     if entry is None or entry is Ellipsis or isinstance(entry, int):
         return entry
-    kind = TypeError if isinstance(entry, str) else IndexError
-    raise kind(
+    if isinstance(entry, str):
+        raise TypeError("new(): invalid data type 'str'")
+    raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
         f"{type(entry).__name__})"
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gradcli.engine.creation import full_like, zeros_like
-from gradcli.engine.optim.optimizer import Optimizer, implementation
+from gradcli.engine.optim.optimizer import Optimizer, counted, implementation, no_steps
 from gradcli.engine.tensor import Tensor
 
 
@@ -54,8 +54,8 @@ class Adam(Optimizer):
         options: dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
         options |= {"amsgrad": amsgrad, "maximize": maximize}
         known = {"foreach": None, "capturable": False, "differentiable": False, "fused": None}
-        options["decoupled_weight_decay"] = self.decoupled
-        super().__init__(params, options | implementation(how, **known))
+        options |= implementation(how, **known)
+        super().__init__(params, options | {"decoupled_weight_decay": self.decoupled})
 
     def _update(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         direction = -gradient if group["maximize"] else gradient
@@ -65,18 +65,18 @@ class Adam(Optimizer):
             else:
                 direction = direction + tensor.detach() * group["weight_decay"]
         if not state:
-            state.update(step=0, exp_avg=zeros_like(tensor), exp_avg_sq=zeros_like(tensor))
+            state.update(step=no_steps(), exp_avg=zeros_like(tensor), exp_avg_sq=zeros_like(tensor))
             if group["amsgrad"]:
                 state["max_exp_avg_sq"] = zeros_like(tensor)
         first, second = group["betas"]
-        state["step"] += 1
+        step = counted(state)
         state["exp_avg"].mul_(first).add_(direction, alpha=1 - first)
         state["exp_avg_sq"].mul_(second).add_(direction * direction, alpha=1 - second)
         square = state["exp_avg_sq"]
         if group["amsgrad"]:
             square = state["max_exp_avg_sq"].copy_(state["max_exp_avg_sq"].maximum(square))
-        scale = square.sqrt() / math.sqrt(1 - second ** state["step"]) + group["eps"]
-        tensor.add_(state["exp_avg"] / scale, alpha=-group["lr"] / (1 - first ** state["step"]))
+        scale = square.sqrt() / math.sqrt(1 - second**step) + group["eps"]
+        tensor.add_(state["exp_avg"] / scale, alpha=-group["lr"] / (1 - first**step))
 
 
 class AdamW(Adam):
@@ -131,11 +131,12 @@ class RMSprop(Optimizer):
         maximize: bool = False,
         **how: Any,
     ) -> None:
-        options: dict[str, Any] = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay}
-        for name, value in {**options, "momentum": momentum}.items():
+        options: dict[str, Any] = {"lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps}
+        for name, value in {**options, "weight_decay": weight_decay}.items():
             if value < 0.0:
                 raise ValueError(f"Invalid {name} value: {value}")
-        options |= {"momentum": momentum, "centered": centered, "maximize": maximize}
+        options |= {"centered": centered, "weight_decay": weight_decay, "capturable": False, "foreach": None}
+        options["maximize"] = maximize
         known = {"foreach": None, "capturable": False, "differentiable": False}
         super().__init__(params, options | implementation(how, **known))
 
@@ -144,7 +145,11 @@ class RMSprop(Optimizer):
         if group["weight_decay"]:
             direction = direction + tensor.detach() * group["weight_decay"]
         if not state:
-            state.update(square_avg=zeros_like(tensor), grad_avg=zeros_like(tensor), momentum_buffer=zeros_like(tensor))
+            names = ["square_avg"]
+            names += ["momentum_buffer"] if group["momentum"] > 0 else []
+            names += ["grad_avg"] if group["centered"] else []
+            state.update(step=no_steps(), **{name: zeros_like(tensor) for name in names})
+        counted(state)
         alpha = group["alpha"]
         state["square_avg"].mul_(alpha).add_(direction * direction, alpha=1 - alpha)
         square = state["square_avg"]
@@ -195,14 +200,22 @@ class Adagrad(Optimizer):
         options["maximize"] = maximize
         known = {"foreach": None, "differentiable": False, "fused": None}
         super().__init__(params, options | implementation(how, **known))
+        for group in self.param_groups:
+            for tensor in group["params"]:
+                self.state[tensor] = self._start(tensor, group)
+
+    @staticmethod
+    def _start(tensor: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        value = group["initial_accumulator_value"]
+        whole = complex(value, value) if tensor._data.dtype.kind == "c" else value
+        return {"step": no_steps(), "sum": full_like(tensor.detach(), whole)}
 
     def _update(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         direction = -gradient if group["maximize"] else gradient
         if group["weight_decay"]:
             direction = direction + tensor.detach() * group["weight_decay"]
         if not state:
-            state.update(step=0, sum=full_like(tensor, group["initial_accumulator_value"]))
-        rate = group["lr"] / (1 + state["step"] * group["lr_decay"])
-        state["step"] += 1
+            state.update(self._start(tensor, group))
+        rate = group["lr"] / (1 + (counted(state) - 1) * group["lr_decay"])
         state["sum"].add_(direction * direction)
         tensor.add_(direction / (state["sum"].sqrt() + group["eps"]), alpha=-rate)

@@ -104,18 +104,15 @@ class LBFGS(Optimizer):
         gradient = self._gradient()
         return Trial(length=length, loss=loss, gradient=gradient, slope=gradient.dot(direction).item())
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]  # it cannot do without
         """Take up to `max_iter` steps, and return the loss before the first.
 
         Args:
             closure: sets the gradients to zero, computes the loss, calls backward, and returns the loss.
 
         Raises:
-            ValueError: no closure is given.
             RuntimeError: there is no such line search.
         """
-        if closure is None:
-            raise ValueError("LBFGS needs step(closure), where closure computes the loss and its gradients")
         if self.param_groups[0]["line_search_fn"] not in (None, "strong_wolfe"):
             raise RuntimeError("only 'strong_wolfe' is supported")
         return super().step(closure)

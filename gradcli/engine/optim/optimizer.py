@@ -7,6 +7,8 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from gradcli.engine.creation import zeros
+from gradcli.engine.dtypes import float32, float64, get_default_dtype
 from gradcli.engine.grad_mode import enable_grad, no_grad
 from gradcli.engine.ops.complex_numbers import view_as_complex, view_as_real
 from gradcli.engine.tensor import Tensor
@@ -36,6 +38,17 @@ def implementation(given: dict[str, Any], **known: Any) -> dict[str, Any]:
 
 def _is_complex(value: object) -> bool:
     return isinstance(value, Tensor) and value._data.dtype.kind == "c"
+
+
+def no_steps() -> Tensor:
+    """Return the number of steps with which a state starts: a tensor, as in PyTorch."""
+    return zeros((), dtype=float64 if get_default_dtype() is float64 else float32)
+
+
+def counted(state: dict[str, Any]) -> int:
+    """Add one to the number of steps in a state, and return it."""
+    state["step"] += 1
+    return int(state["step"])
 
 
 class Optimizer(ABC):
@@ -69,7 +82,14 @@ class Optimizer(ABC):
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group: a dict with "params" and options; raises as the class does."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         given = param_group["params"]
+        if isinstance(given, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
+                "will change between runs. Please use a list instead."
+            )
         tensors = [given] if isinstance(given, Tensor) else list(given)
         for tensor in tensors:
             if isinstance(tensor, tuple):
@@ -84,7 +104,10 @@ class Optimizer(ABC):
         present = {id(tensor) for group in self.param_groups for tensor in group["params"]}
         if any(id(tensor) in present for tensor in tensors):
             raise ValueError("some parameters appear in more than one parameter group")
-        self.param_groups.append({**self.defaults, **param_group, "params": tensors})
+        param_group["params"] = tensors
+        for name, value in self.defaults.items():
+            param_group.setdefault(name, value)
+        self.param_groups.append(param_group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set the gradients of all parameters to None, or to zeros."""
@@ -155,7 +178,9 @@ class Optimizer(ABC):
         order = [tensor for group in self.param_groups for tensor in group["params"]]
         number = {id(tensor): place for place, tensor in enumerate(order)}
         groups = [
-            {**group, "params": [number[id(tensor)] for tensor in group["params"]]} for group in self.param_groups
+            {name: value for name, value in group.items() if name != "params"}
+            | {"params": [number[id(tensor)] for tensor in group["params"]]}
+            for group in self.param_groups
         ]
         return {"state": {number[id(t)]: dict(values) for t, values in self.state.items()}, "param_groups": groups}
 
@@ -166,10 +191,12 @@ class Optimizer(ABC):
             ValueError: the groups, or their numbers of parameters, differ.
         """
         order = [tensor for group in self.param_groups for tensor in group["params"]]
+        if len(self.param_groups) != len(state_dict["param_groups"]):
+            raise ValueError("loaded state dict has a different number of parameter groups")
         for group, given in zip(self.param_groups, state_dict["param_groups"], strict=True):
             if len(group["params"]) != len(given["params"]):
                 raise ValueError(
-                    "loaded state dict contains a parameter group that doesn't match the size of optimizer's"
+                    "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
                 )
             group.update({name: value for name, value in given.items() if name != "params"})
         self.state = defaultdict(dict, {order[number]: dict(values) for number, values in state_dict["state"].items()})
@@ -177,6 +204,6 @@ class Optimizer(ABC):
     def __repr__(self) -> str:
         lines = [type(self).__name__ + " ("]
         for place, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {place}")
+            lines += ["", f"Parameter Group {place}"] if place else [f"Parameter Group {place}"]
             lines += [f"    {name}: {value}" for name, value in sorted(group.items()) if name != "params"]
         return "\n".join([*lines, ")"])

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gradcli.engine.creation import full_like, zeros_like
-from gradcli.engine.optim.optimizer import Optimizer, implementation
+from gradcli.engine.optim.optimizer import Optimizer, counted, implementation, no_steps
 from gradcli.engine.tensor import Tensor
 
 
@@ -40,12 +40,12 @@ class _Adaptive(Optimizer):
     def _means(direction: Tensor, group: dict[str, Any], state: dict[str, Any]) -> tuple[int, Tensor, Tensor]:
         """Return the number of the step, and the running means of the gradient and of its square."""
         if not state:
-            state.update(step=0, exp_avg=zeros_like(direction), exp_avg_sq=zeros_like(direction))
+            state.update(step=no_steps(), exp_avg=zeros_like(direction), exp_avg_sq=zeros_like(direction))
         first, second = group["betas"]
-        state["step"] += 1
+        step = counted(state)
         state["exp_avg"].mul_(first).add_(direction, alpha=1 - first)
         state["exp_avg_sq"].mul_(second).add_(direction * direction, alpha=1 - second)
-        return state["step"], state["exp_avg"], state["exp_avg_sq"]
+        return step, state["exp_avg"], state["exp_avg_sq"]
 
 
 class Adadelta(_Adaptive):
@@ -67,8 +67,8 @@ class Adadelta(_Adaptive):
     def _update(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         direction, rho, eps = self._direction(tensor, gradient, group), group["rho"], group["eps"]
         if not state:
-            state.update(step=0, square_avg=zeros_like(tensor), acc_delta=zeros_like(tensor))
-        state["step"] += 1
+            state.update(step=no_steps(), square_avg=zeros_like(tensor), acc_delta=zeros_like(tensor))
+        counted(state)
         state["square_avg"].mul_(rho).add_(direction * direction, alpha=1 - rho)
         delta = (state["acc_delta"] + eps).sqrt() / (state["square_avg"] + eps).sqrt() * direction
         state["acc_delta"].mul_(rho).add_(delta * delta, alpha=1 - rho)
@@ -92,12 +92,12 @@ class Adamax(_Adaptive):
     def _update(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         direction, (first, second) = self._direction(tensor, gradient, group), group["betas"]
         if not state:
-            state.update(step=0, exp_avg=zeros_like(tensor), exp_inf=zeros_like(tensor))
-        state["step"] += 1
+            state.update(step=no_steps(), exp_avg=zeros_like(tensor), exp_inf=zeros_like(tensor))
+        step = counted(state)
         state["exp_avg"].mul_(first).add_(direction, alpha=1 - first)
         largest = (state["exp_inf"] * second).maximum(direction.abs() + group["eps"])
         state["exp_inf"].copy_(largest)
-        tensor.add_(state["exp_avg"] / largest, alpha=-group["lr"] / (1 - first ** state["step"]))
+        tensor.add_(state["exp_avg"] / largest, alpha=-group["lr"] / (1 - first**step))
 
 
 class NAdam(_Adaptive):
@@ -176,8 +176,8 @@ class Rprop(_Adaptive):
     def _update(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         direction, (smaller, larger) = self._direction(tensor, gradient, group), group["etas"]
         if not state:
-            state.update(step=0, prev=zeros_like(tensor), step_size=full_like(tensor, group["lr"]))
-        state["step"] += 1
+            state.update(step=no_steps(), prev=zeros_like(tensor), step_size=full_like(tensor, group["lr"]))
+        counted(state)
         same = (direction * state["prev"]).sign()
         factor = zeros_like(same) + 1
         factor = factor.masked_fill(same > 0, larger).masked_fill(same < 0, smaller)

@@ -7,6 +7,7 @@ from tests.programs.semantics import (
     in_place,
     layers,
     modules,
+    optimizing,
     passes,
     registration,
     saving,
@@ -15,6 +16,19 @@ from tests.programs.semantics import (
 )
 from tests.programs.semantics.table import CASES
 
-PROGRAMS = (contexts, functions, hooks, in_place, layers, modules, passes, registration, saving, tensors, transforms)
+PROGRAMS = (
+    contexts,
+    functions,
+    hooks,
+    in_place,
+    layers,
+    modules,
+    optimizing,
+    passes,
+    registration,
+    saving,
+    tensors,
+    transforms,
+)
 """The files whose programs are in the table once they are imported."""
 __all__ = ["CASES", "PROGRAMS"]

@@ -18,7 +18,7 @@ from gradcli.engine.ops.activation import (
     logsigmoid,
 )  # fmt: skip
 from gradcli.engine.ops.constant import constant_in
-from gradcli.engine.ops.operands import check_broadcast, require_one_dtype
+from gradcli.engine.ops.operands import arrays, check_broadcast, require_one_dtype
 from gradcli.engine.recording import record, tracked
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -162,7 +162,8 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     """Return (input - target)^2, reduced; warns when the shapes differ."""
     _warn_broadcast(input, target)
     check_broadcast(input._data.shape, target._data.shape)
-    gap = input._data - target._data
+    x, y = arrays(input, target)
+    gap = x - y
     square = gap * gap
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -355,6 +356,9 @@ def binary_cross_entropy_with_logits(
     """
     if input._data.shape != target._data.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    if target._data.dtype.kind not in "fc":
+        kinds = input.dtype.letter, target.dtype.letter
+        raise RuntimeError(f"result type {kinds[0]} can't be cast to the desired output type {kinds[1]}")
     x, y = input.detach(), target.detach()
     terms = logsigmoid(x)
     if pos_weight is not None:

@@ -155,6 +155,12 @@ class _Layers(Module):
             input: [T, N, F], [N, T, F] with `batch_first`, or [T, F].
             hx: the initial states, [layers * directions, N, H]; of an LSTM a pair (h, c); zeros unless given.
         """
+        kinds = input.dtype, next(self.parameters()).dtype
+        if kinds[0] != kinds[1]:
+            raise ValueError(
+                f"RNN input dtype ({kinds[0]}) does not match weight dtype ({kinds[1]}). Convert input: "
+                f"input.to({kinds[1]}), or convert model: model.to({kinds[0]})"
+            )
         if input._data.ndim == 2:
             start = _mapped(hx, lambda state: state.unsqueeze(1))
             output, last = self.forward(input.unsqueeze(0 if self.batch_first else 1), start)
