@@ -63,9 +63,10 @@ from gradcli.engine.ops.elementwise import (
 )
 from gradcli.engine.ops.determinants import det, logdet, slogdet
 from gradcli.engine.ops.factorisation import (
-    cdist, pdist, qr, svd,
+    cdist, pdist,
 )
 from gradcli.engine.ops.factorisation import pinv as pinverse
+from gradcli.engine.ops.older import cholesky, qr, svd
 from gradcli.engine.ops.indexing import (
     gather, index_add, index_copy, index_put, index_select, masked_select,
     scatter, scatter_add, take,
@@ -75,7 +76,7 @@ from gradcli.engine.ops.joining import (
     topk, unbind, vstack,
 )
 from gradcli.engine.ops.linalg import (
-    addmm, baddbmm, bmm, cholesky, dot, inv, matmul, mm, mv, outer, trace,
+    addmm, baddbmm, bmm, dot, inv, matmul, mm, mv, outer, trace,
 )
 from gradcli.engine.ops.logarithms import logaddexp, logit, xlogy
 from gradcli.engine.ops.masks import (

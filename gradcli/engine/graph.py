@@ -266,6 +266,11 @@ class Node:
                 return self.__dict__[key]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
+    def __dir__(self) -> list[str]:
+        kept = [f"{start}{name}" for start in ("_saved_", "_raw_saved_") for name in type(self)._saved_names]
+        constant = [f"_saved_{name}" for name in type(self)._constant_names]
+        return sorted({*super().__dir__(), *kept, *constant} - {"_saved_names"})
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 

@@ -30,7 +30,7 @@ from gradcli.engine.ops.matrices import (
     solve_triangular,
 )
 from gradcli.engine.ops.matrices import rising_vander as vander
-from gradcli.engine.ops.parts import diagonal
+from gradcli.engine.ops.parts import diagonal_of_matrices as diagonal
 from gradcli.engine.ops.statistics import vector_norm
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from gradcli.engine.ops.operands import (
     require_one_dtype,
 )
 from gradcli.engine.ops.reduction import ValuesIndices, amax, amin, named_result
+from gradcli.engine.ops.results import printed_as
 from gradcli.engine.ops.shape import movedim
 from gradcli.engine.ops.statistics import norm, std, var
 from gradcli.engine.recording import record
@@ -197,9 +198,17 @@ def std_mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, correctio
     return std(input, dim, keepdim=keepdim, correction=correction), input.mean(dim, keepdim)
 
 
-def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+@printed_as("aminmax")
+class Extremes(NamedTuple):
+    """The least and the largest elements."""
+
+    min: Tensor
+    max: Tensor
+
+
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Extremes:
     """Return (min, max) along an axis or of all elements; equal extremes share the gradient."""
-    return amin(input, dim, keepdim), amax(input, dim, keepdim)
+    return Extremes(amin(input, dim, keepdim), amax(input, dim, keepdim))
 
 
 @numpy_names

@@ -14,6 +14,7 @@ from gradcli.engine.ops.joining import cat, stack
 from gradcli.engine.ops.lapack import factored
 from gradcli.engine.ops.linalg import adjoint, inv
 from gradcli.engine.ops.operands import conj
+from gradcli.engine.ops.results import printed_as
 from gradcli.engine.recording import record, record_many
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -161,6 +162,7 @@ def det(input: Tensor) -> Tensor:
     return record(LinalgDetBackward0, factored("det", np.linalg.det, input._data), (input,), (input,), keep=True)
 
 
+@printed_as("linalg_slogdet")
 class SignLogdet(NamedTuple):
     """The sign of a determinant, and the logarithm of its absolute value."""
 

@@ -12,6 +12,7 @@ from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.lapack import LinAlgError, factored
 from gradcli.engine.ops.linalg import adjoint, cholesky, inv, solve
+from gradcli.engine.ops.results import printed_as
 from gradcli.engine.recording import record_many
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -45,6 +46,7 @@ class LinalgEigBackward0(Node):
         return solve(back, inner.matmul(back))
 
 
+@printed_as("linalg_eig")
 class Eig(NamedTuple):
     """Eigenvalues in no order, and the eigenvectors as columns of length 1; both complex."""
 
@@ -141,6 +143,7 @@ def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
     return inv(input.reshape(math.prod(last), -1)).reshape(*last, *first)
 
 
+@printed_as("linalg_inv_ex")
 class InverseInfo(NamedTuple):
     """Inverses, and for each 0."""
 
@@ -148,6 +151,7 @@ class InverseInfo(NamedTuple):
     info: Tensor
 
 
+@printed_as("linalg_solve_ex")
 class SolutionInfo(NamedTuple):
     """Solutions, and for each 0."""
 
@@ -155,6 +159,7 @@ class SolutionInfo(NamedTuple):
     info: Tensor
 
 
+@printed_as("linalg_cholesky_ex")
 class CholeskyInfo(NamedTuple):
     """Factors, and for each 0."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.lapack import factored
 from gradcli.engine.ops.linalg import adjoint, solve
+from gradcli.engine.ops.results import printed_as
 from gradcli.engine.recording import record, record_many
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -134,6 +135,7 @@ def _mirrored(matrix: Tensor) -> Any:
     return both * half.to(matrix.dtype)
 
 
+@printed_as("linalg_svd")
 class SVD(NamedTuple):
     """A = U diag(S) Vh, the singular values descending."""
 
@@ -142,6 +144,7 @@ class SVD(NamedTuple):
     Vh: Tensor
 
 
+@printed_as("linalg_qr")
 class QR(NamedTuple):
     """A = Q R, R upper triangular."""
 
@@ -149,6 +152,7 @@ class QR(NamedTuple):
     R: Tensor
 
 
+@printed_as("linalg_lstsq")
 class LeastSquares(NamedTuple):
     """The result of `lstsq`; `singular_values` is always empty."""
 

@@ -13,6 +13,7 @@ from gradcli.engine.ops.kernels import multiplied
 from gradcli.engine.ops.lapack import factored, of_hermitian, require_rows_of
 from gradcli.engine.ops.operands import arrays, conj, require_one_dtype
 from gradcli.engine.ops.parts import diagonal
+from gradcli.engine.ops.results import printed_as
 from gradcli.engine.ops.shape import SqueezeBackward4, UnsafeViewBackward0, transpose
 from gradcli.engine.recording import record, record_many
 from gradcli.engine.tensor import Tensor, from_array
@@ -159,6 +160,15 @@ class LinalgEighBackward0(Node):
 
 def _eye_like(matrix: Tensor) -> Tensor:
     return from_array(np.broadcast_to(np.eye(*matrix._data.shape[-2:], dtype=matrix._data.dtype), matrix._data.shape))
+
+
+class TraceBackward0(Node):
+    """The cotangent times the identity."""
+
+    shape: tuple[int, ...]
+
+    def _vjp(self, g: Tensor) -> Any:
+        return g * from_array(np.eye(*self.shape, dtype=g._data.dtype))
 
 
 def _require_like(first: Tensor, second: Tensor, words: str) -> None:
@@ -317,7 +327,7 @@ def trace(input: Tensor) -> Tensor:
     """Return the sum of the diagonal of a matrix; raises RuntimeError for other tensors."""
     if input._data.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input._data.ndim}")
-    return diagonal(input).sum()
+    return record(TraceBackward0, np.asarray(diagonal(input)._data.sum()), (input,), shape=input._data.shape)
 
 
 def inv(input: Tensor) -> Tensor:
@@ -354,6 +364,7 @@ def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     return adjoint(result) if upper else result
 
 
+@printed_as("linalg_eigh")
 class Eigen(NamedTuple):
     """Eigenvalues, ascending, and the eigenvectors as columns."""
 

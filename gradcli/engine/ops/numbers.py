@@ -12,6 +12,7 @@ from gradcli.engine.graph import Node
 from gradcli.engine.ops.comparison import where
 from gradcli.engine.ops.elementwise import erf, erfc, lgamma
 from gradcli.engine.ops.operands import Operand, floating, operand, pair, refuse_kinds
+from gradcli.engine.ops.results import printed_as
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -46,6 +47,7 @@ class FrexpBackward0(Node):
         return g * from_array(np.ldexp(np.ones((), g._data.dtype), -exponent._data))
 
 
+@printed_as("frexp")
 class Frexp(NamedTuple):
     """Numbers between 1/2 and 1 in size, and the powers of two to multiply them by."""
 

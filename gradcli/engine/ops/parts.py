@@ -153,6 +153,11 @@ def slice_axis(input: Tensor, dim: int, part: slice) -> Tensor:
     return part_view(SliceBackward0, input, lambda array: array[key], lambda root: slice_axis(root, dim, part))
 
 
+def diagonal_of_matrices(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Return a view of the diagonals of matrices [..., m, n]; see `diagonal`, whose axes are the first two."""
+    return diagonal(A, offset, dim1, dim2)
+
+
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """Return a view of a diagonal of two axes; it becomes the last axis, and the two are dropped."""
     given = dim1, dim2

@@ -1,0 +1,90 @@
+"""Programs on factorisations: the older functions beside those of linalg, printed results, diagonals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.programs.semantics.table import case, caught, name, plain
+
+
+def _matrix(t: Any) -> Any:
+    return t.tensor([[4.0, 1.0], [1.0, 3.0], [0.0, 2.0]], dtype=t.float64, requires_grad=True)
+
+
+def _rounded(values: Any) -> Any:
+    return [_rounded(entry) for entry in values] if isinstance(values, list) else round(values, 6)
+
+
+def _outer(t: Any, factors: Any, *, transposed: bool) -> Any:
+    """Put factors together again, and return the gradient of a sum of squares of them, which signs do not change."""
+    u, s, v = factors
+    return _rounded(plain((u[..., : len(s)] * s) @ (v[..., : len(s)].mT if transposed else v[: len(s)])))
+
+
+@case
+def older_singular_values(t: Any) -> Any:
+    a = _matrix(t)
+    shapes = [
+        [list(part.shape) for part in made]
+        for made in (t.svd(a), a.svd(), t.svd(a.mT), t.svd(a, some=False), a.svd(False), t.linalg.svd(a))
+    ]
+    (right,) = t.autograd.grad(t.svd(a).V.abs().sum(), a)
+    (left,) = t.autograd.grad(t.svd(a)[0].abs()[0].sum(), a)
+    return [
+        shapes,
+        _outer(t, t.svd(a), transposed=True),
+        _outer(t, t.linalg.svd(a, full_matrices=False), transposed=False),
+        _rounded(plain(t.svd(a)[2].abs())),
+        _rounded(plain(t.linalg.svd(a).Vh.abs())),
+        _rounded(plain(right)),
+        _rounded(plain(left)),
+        plain(t.svd(a, compute_uv=False)[2]),
+        str(t.svd(a.detach(), compute_uv=False)).split("tensor")[0],
+    ]
+
+
+@case
+def older_products_of_triangles(t: Any) -> Any:
+    a = _matrix(t)
+    square = a.mT @ a
+    return [
+        [list(part.shape) for made in (t.qr(a), a.qr(some=False), t.linalg.qr(a)) for part in made],
+        _rounded(plain(t.qr(a).Q @ t.qr(a).R)),
+        _rounded(plain(t.cholesky(square, True))),
+        _rounded(plain(square.cholesky(True))),
+        caught(lambda: t.linalg.cholesky(square, True), words=False),
+    ]
+
+
+@case
+def diagonals_of_matrices(t: Any) -> Any:
+    a = t.arange(24.0).reshape(2, 3, 4)
+    return [plain(t.diagonal(a)), plain(t.linalg.diagonal(a)), plain(t.linalg.diagonal(a, offset=1, dim1=0))]
+
+
+@case
+def printed_results(t: Any) -> Any:
+    a = t.diag(t.tensor([4.0, 1.0]))
+    made = [
+        t.aminmax(a), a.aminmax(dim=0), t.linalg.eigh(a), t.linalg.slogdet(a), t.frexp(a),
+        t.linalg.inv_ex(a), t.linalg.cholesky_ex(a), t.linalg.solve_ex(a, a),
+    ]  # fmt: skip
+    heads = [t.linalg.svd(a), t.linalg.qr(a), t.svd(a), t.qr(a), t.linalg.eig(a), t.linalg.lstsq(a, a)]
+    words = [str(result).split("tensor")[0] for result in (*made, *heads)]
+    return [words, plain(a.aminmax().max), plain(a.aminmax(dim=0).min), str(a.aminmax())]
+
+
+@case
+def traces(t: Any) -> Any:
+    a = t.tensor([[4.0, 1.0, 2.0], [1.0, 3.0, 5.0]], dtype=t.float64, requires_grad=True)
+    t.trace(a * a).backward(create_graph=True)
+    assert a.grad is not None
+    (second,) = t.autograd.grad(a.grad.sum(), a)
+    return [name(t.trace(a)), plain(a.grad), plain(second), plain(t.trace(t.ones(2, 2).long()))]
+
+
+@case
+def what_nodes_list(t: Any) -> Any:
+    x = t.tensor([1.0, 2.0], requires_grad=True)
+    nodes = [(x * x).grad_fn, x.exp().grad_fn, (x**2).grad_fn, (x / x).grad_fn, x.relu().grad_fn, x.tanh().grad_fn]
+    return [[entry for entry in dir(node) if entry.startswith(("_saved", "_raw_saved"))] for node in nodes]
