@@ -66,7 +66,7 @@ from gradcli.engine.ops.factorisation import (
     cdist, pdist,
 )
 from gradcli.engine.ops.factorisation import pinv as pinverse
-from gradcli.engine.ops.older import cholesky, qr, svd
+from gradcli.engine.ops.older import cholesky, qr, svd, triangular_solve
 from gradcli.engine.ops.indexing import (
     gather, index_add, index_copy, index_put, index_select, masked_select,
     scatter, scatter_add, take,
@@ -112,6 +112,7 @@ from gradcli.engine.interface.environment import (
 from gradcli.engine.interface.calling import operations_of as _operations_of
 from gradcli.engine.interface.environment import LEGACY_TENSORS as _LEGACY_TENSORS
 from gradcli.engine.interface.missing_names import refusal as _refusal
+from gradcli.engine.ops.along import gradient, index_reduce
 from gradcli.engine.ops.arrangement import combinations, dsplit, hsplit, vsplit
 from gradcli.engine.ops.derived import cumulative_trapezoid
 from gradcli.engine.ops.linalg import adjoint, inner
@@ -126,7 +127,7 @@ from gradcli.engine.ops.scattering import (
     diagonal_scatter, index_fill, masked_scatter, scatter_reduce, select_scatter, slice_scatter,
 )
 from gradcli.engine.ops.medians import median, nanmedian
-from gradcli.engine.ops.searching import argwhere, histc, isin, mode, unique_consecutive
+from gradcli.engine.ops.searching import argwhere, histc, histogram, isin, mode, unique_consecutive
 from gradcli.engine.interface.value_methods import is_nonzero, is_same_size, is_signed
 from gradcli.engine.dtypes import (
     Size, complex64, complex128, device, dtype, float16, float32, float64, get_default_dtype, int8, int16, int32,
@@ -232,10 +233,12 @@ __all__ = [  # noqa: RUF022  (sorted as one table)
     "enable_grad", "eq", "equal", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "eye", "finfo", "fix", "flatten",
     "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power", "floor", "floor_divide",
     "fmax", "fmin", "fmod", "frac", "frexp", "from_numpy", "full", "full_like", "func", "gather", "gcd", "ge", "ger",
+    "gradient",
     "get_default_dtype", "get_num_threads", "get_rng_state", "greater", "greater_equal", "group_norm", "gt", "half",
-    "hardshrink", "heaviside", "hinge_embedding_loss", "histc", "hsplit", "hstack", "hypot", "i0", "iinfo", "imag",
-    "index_add", "index_copy", "index_fill", "index_put", "index_select", "inf", "inference_mode", "initial_seed",
-    "inner", "instance_norm", "int", "int16", "int32", "int64", "int8", "inv", "inverse",
+    "hardshrink", "heaviside", "hinge_embedding_loss", "histc", "histogram", "hsplit", "hstack", "hypot", "i0", "iinfo",
+    "imag",
+    "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "index_select", "inf", "inference_mode",
+    "initial_seed", "inner", "instance_norm", "int", "int16", "int32", "int64", "int8", "inv", "inverse",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex", "is_floating_point", "is_grad_enabled",
     "is_inference_mode_enabled", "is_nonzero", "is_same_size", "is_signed", "isclose", "isfinite", "isin", "isinf",
     "isnan", "isneginf", "isposinf", "isreal", "kl_div", "kron", "kthvalue", "layer_norm", "lcm", "ldexp", "le",
@@ -258,8 +261,9 @@ __all__ = [  # noqa: RUF022  (sorted as one table)
     "sinc", "sinh", "slice_scatter", "slogdet", "softmax", "sort", "special", "split", "split_with_sizes", "sqrt",
     "square", "squeeze", "stack", "std", "std_mean", "strided", "sub", "subtract", "sum", "svd", "swapaxes",
     "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot", "testing",
-    "threshold", "threshold_", "tile", "topk", "trace", "transpose", "trapezoid", "trapz", "tril", "tril_indices",
-    "triplet_margin_loss", "triu", "triu_indices", "true_divide", "trunc", "uint8", "unbind", "unflatten", "unique",
-    "unique_consecutive", "unsqueeze", "use_deterministic_algorithms", "utils", "vander", "var", "var_mean", "vdot",
-    "view_as_complex", "view_as_real", "vmap", "vsplit", "vstack", "where", "xlogy", "zeros", "zeros_like",
+    "threshold", "threshold_", "tile", "topk", "trace", "transpose", "trapezoid", "trapz", "triangular_solve", "tril",
+    "tril_indices", "triplet_margin_loss", "triu", "triu_indices", "true_divide", "trunc", "uint8", "unbind",
+    "unflatten", "unique", "unique_consecutive", "unsqueeze", "use_deterministic_algorithms", "utils", "vander", "var",
+    "var_mean", "vdot", "view_as_complex", "view_as_real", "vmap", "vsplit", "vstack", "where", "xlogy", "zeros",
+    "zeros_like",
 ]

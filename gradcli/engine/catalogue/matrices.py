@@ -74,6 +74,8 @@ def _solutions() -> list[Operation]:
             [(2, 2), (2,)],
             domain=Domain.REGULAR,
         ),
+        row("triangular_solve", lambda t, x, y: t.triangular_solve(y, x)[0], [(3, 3), right], domain=Domain.REGULAR),
+        row("gradient", lambda t, x: (*t.gradient(x), *t.gradient(x, dim=1, edge_order=2, spacing=0.5)), [(2, 4)]),
         row("inner", lambda t, x, y: t.inner(x, y), [(2, 3), (2, 3)], [(3,), (3,)]),
     ]
 
@@ -86,10 +88,15 @@ def _scatters() -> list[Operation]:
 
         return run
 
+    def merged(reduce: str) -> Any:
+        return lambda t, x, y: x.index_reduce(0, t.tensor([0, 2, 2, 1]), y, reduce)
+
     shapes = [(3, 3), (2, 3)]
     return [
         *(row(f"scatter_reduce_{name}", reduced(name), shapes, domain=_APART, kinks="where equal")
           for name in ("sum", "mean", "prod", "amax", "amin")),
+        *(row(f"index_reduce_{name}", merged(name), [(3, 2), (4, 2)], domain=_APART, kinks="where equal")
+          for name in ("mean", "prod", "amax")),
         row("select_scatter", lambda t, x, y: t.select_scatter(x, y, 0, 1), [(2, 3), (3,)]),
         row("slice_scatter", lambda t, x, y: t.slice_scatter(x, y, 0, 0, 4, 2), [(4, 2), (2, 2)]),
         row("diagonal_scatter", lambda t, x, y: t.diagonal_scatter(x, y), [(3, 3), (3,)]),

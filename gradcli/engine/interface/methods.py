@@ -17,6 +17,7 @@ from gradcli.engine.interface.calling import called_as_method
 from gradcli.engine.interface.missing_names import no_attribute
 from gradcli.engine.ops import (
     activation,
+    along,
     arithmetic,
     arrangement,
     bessel,
@@ -70,7 +71,8 @@ METHODS: dict[ModuleType, str] = {
     determinants: "det slogdet logdet",
     contraction: "tensordot",
     bessel: "i0",
-    older: "cholesky qr svd",
+    older: "cholesky qr svd triangular_solve",
+    along: "index_reduce",
     arrangement: "diagflat fliplr flipud rot90 tensor_split hsplit vsplit dsplit sum_to_size",
     numbers: """frexp erfinv copysign isreal isposinf isneginf signbit mvlgamma nextafter gcd lcm bitwise_left_shift
         bitwise_right_shift""",
@@ -80,7 +82,7 @@ METHODS: dict[ModuleType, str] = {
     environment: "new",
     derived: """lerp addcmul addcdiv addbmm addmv addr aminmax cross cummax cummin dist float_power fmax fmin heaviside
         kthvalue ldexp logaddexp2 logcumsumexp matrix_power msort nan_to_num nanmean quantile vdot""",
-    searching: "nonzero take_along_dim unique bincount unique_consecutive isin argwhere mode histc",
+    searching: "nonzero take_along_dim unique bincount unique_consecutive isin argwhere mode histc histogram",
     medians: "median nanmedian",
     strides: "as_strided",
     complex_numbers: "conj angle is_complex",
@@ -107,7 +109,7 @@ IN_PLACE = """add sub mul div pow remainder fmod floor_divide neg reciprocal squ
     absolute fix arcsin arccos arctan arcsinh arccosh arctanh asinh acosh atanh arctan2 atan2 erfc erfinv lgamma digamma
     hypot xlogy float_power nan_to_num copysign ldexp heaviside logical_and logical_or logical_xor bitwise_and
     bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift deg2rad rad2deg sgn sinc logit renorm
-    scatter_reduce addmv addr addbmm less less_equal greater greater_equal not_equal gcd lcm i0"""
+    scatter_reduce index_reduce addmv addr addbmm less less_equal greater greater_equal not_equal gcd lcm i0"""
 # Those that are also functions: `torch.exp_(x)`.
 IN_PLACE_FUNCTIONS = """abs acos acosh addmv asin asinh atan atanh ceil clamp clamp_max clamp_min clip cos cosh deg2rad
     erf erfc exp exp2 expm1 floor frac log log10 log1p log2 logit nan_to_num neg rad2deg reciprocal round rsqrt sigmoid

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from gradcli.engine.creation import zeros
 from gradcli.engine.ops import factorisation, linalg
 from gradcli.engine.ops.linalg import adjoint
+from gradcli.engine.ops.matrices import solve_triangular
 from gradcli.engine.ops.results import printed_as
 from gradcli.engine.tensor import Tensor
 
@@ -42,6 +43,23 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> OldSVD:
         return OldSVD(square[0], factorisation.svdvals(input), square[1])
     u, s, vh = factorisation.svd(input, full_matrices=not some)
     return OldSVD(u, s, adjoint(vh))
+
+
+@printed_as("triangular_solve")
+class OldSolution(NamedTuple):
+    """The solution of a triangular system, and its matrix."""
+
+    solution: Tensor
+    cloned_coefficient: Tensor
+
+
+def triangular_solve(
+    input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> OldSolution:
+    """Solve A X = input, or A^T X = input with `transpose`, for triangular A; see `linalg.solve_triangular`."""
+    matrix, above = (A.mT, not upper) if transpose else (A, upper)
+    solution = solve_triangular(matrix, input, upper=above, unitriangular=unitriangular)
+    return OldSolution(solution, A.clone())
 
 
 def qr(input: Tensor, some: bool = True) -> OldQR:

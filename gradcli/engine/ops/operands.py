@@ -229,6 +229,7 @@ _OF_LAYERS = "mixed dtype (CPU): all inputs must share same datatype."
 _MIXED = {
     "lerp": "expected dtype {0.in_c} for `end` but got dtype {1.in_c}",
     "index_add": "index_add_(): self ({0.letter}) and source ({1.letter}) must have the same scalar type",
+    "index_reduce": "index_reduce_(): self ({0.letter}) and source ({1.letter}) must have the same scalar type",
     "index_copy": "index_copy_(): self and source expected to have the same dtype, but got (self) {0.letter} and "
     "(source) {1.letter}",
     "masked_scatter": "masked_scatter: expected self and source to have same dtypes but got{0.letter} and {1.letter}",

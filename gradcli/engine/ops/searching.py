@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from gradcli.engine.graph import Node, Undifferentiable
 from gradcli.engine.ops.indexing import gather
 from gradcli.engine.ops.operands import axis, refuse_kinds
 from gradcli.engine.ops.reduction import ValuesIndices, named_result
+from gradcli.engine.ops.results import printed_as
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -174,6 +175,34 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     if not input._data.shape[spot]:
         raise IndexError(f"mode(): Expected reduction dim {spot} to have non-zero size.")
     return _picked(MODE, input, np.apply_along_axis(last_of_the_most_frequent, spot, input._data), spot, keepdim)
+
+
+@printed_as("histogram")
+class Histogram(NamedTuple):
+    """How many elements lie in each bin, and the ends of the bins."""
+
+    hist: Tensor
+    bin_edges: Tensor
+
+
+def histogram(
+    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
+) -> Histogram:
+    """Count the elements in bins; not recorded.
+
+    Args:
+        input: the elements.
+        bins: the number of equal bins, or a vector of the ends of all.
+        range: the ends of the equal bins together; those of the elements unless given.
+        weight: what each element counts; 1 unless given.
+        density: divide by the total and the widths.
+    """
+    kind = input._data.dtype
+    edges = bins._data if isinstance(bins, Tensor) else bins
+    counts, edges = np.histogram(
+        input._data, edges, range, weights=None if weight is None else weight._data, density=density
+    )
+    return Histogram(from_array(counts.astype(kind)), from_array(edges.astype(kind)))
 
 
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:

@@ -84,6 +84,70 @@ def traces(t: Any) -> Any:
 
 
 @case
+def triangular_systems_the_older_way(t: Any) -> Any:
+    a = t.tensor([[4.0, 1.0], [2.0, 3.0]], dtype=t.float64, requires_grad=True)
+    b = t.tensor([[1.0], [2.0]], dtype=t.float64, requires_grad=True)
+    found = []
+    whole = {"upper": False, "transpose": True, "unitriangular": True}
+    for options in ({}, {"upper": False}, {"transpose": True}, whole):
+        solution, _ = b.triangular_solve(a, **options)
+        found.append([_rounded(plain(part)) for part in (solution, *t.autograd.grad(solution.sum(), [a, b]))])
+    return [found, str(t.triangular_solve(b.detach(), a.detach())).split("tensor")[0]]
+
+
+@case
+def gradients_of_samples(t: Any) -> Any:
+    x = t.tensor([[1.0, 2.0, 4.0, 7.0, 0.0], [3.0, 1.0, 1.0, 5.0, 2.0], [0.0, 1.0, 8.0, 2.0, 2.0]], requires_grad=True)
+    at = t.tensor([0.0, 0.5, 2.0, 3.0, 7.0])
+    calls = [
+        lambda: t.gradient(x), lambda: t.gradient(x, dim=1), lambda: t.gradient(x, spacing=2.0),
+        lambda: t.gradient(x, spacing=(0.5, 2)), lambda: t.gradient(x, dim=1, spacing=(at,)),
+        lambda: t.gradient(x, dim=(1, 0), edge_order=2), lambda: t.gradient(x, dim=1, spacing=(at,), edge_order=2),
+        lambda: t.gradient(x[:2, 0]), lambda: t.gradient(x[0, :3], edge_order=2), lambda: t.gradient(x[0].long()),
+        lambda: t.gradient(t.tensor([1.0, float("inf"), 3.0, 4.0])),
+        lambda: t.gradient(x[:1]), lambda: t.gradient(x[:, :2], edge_order=2), lambda: t.gradient(x, edge_order=3),
+    ]  # fmt: skip
+    found = [caught(lambda call=call: _finite(plain(call()))) for call in calls]
+    total = sum((part * part).sum() for part in t.gradient(x, spacing=0.5))
+    return [found, _rounded(plain(t.autograd.grad(total, x)[0])), name(t.gradient(x)[0])]
+
+
+def _finite(values: Any) -> Any:
+    """Return numbers as text, so that NaN equals itself."""
+    return [_finite(entry) for entry in values] if isinstance(values, list) else f"{values:.4g}"
+
+
+@case
+def slices_merged_along_an_axis(t: Any) -> Any:
+    found = []
+    for reduce in ("mean", "prod", "amax", "amin"):
+        for include in (True, False):
+            x = t.tensor([[1.0, 2.0], [4.0, 7.5], [0.5, 3.0]], dtype=t.float64, requires_grad=True)
+            y = t.tensor([[3.0, 1.5], [5.0, 2.5], [9.0, 8.0]], dtype=t.float64, requires_grad=True)
+            merged = x.index_reduce(0, t.tensor([2, 0, 2]), y, reduce, include_self=include)
+            grads = t.autograd.grad((merged * merged).sum(), [x, y])
+            found.append([_rounded(plain(part)) for part in (merged, *grads)])
+    z = t.zeros(2)
+    z.index_reduce_(0, t.tensor([1]), t.ones(1), "amax")
+    bad = [
+        caught(lambda: z.index_reduce(0, t.tensor([0]), t.ones(1), "sum")),
+        caught(lambda: z.index_reduce(0, t.tensor([0]), t.ones(1).double(), "mean")),
+        caught(lambda: t.index_reduce(z, 0, t.tensor([5]), t.ones(1), "mean")),
+    ]
+    return [found, plain(z), bad]
+
+
+@case
+def histograms_with_their_bins(t: Any) -> Any:
+    x = t.tensor([1.0, 2.0, 4.0, 7.0, 0.0])
+    made = [
+        t.histogram(x, 3), x.histogram(3, range=(0.0, 5.0), density=True),
+        t.histogram(x, t.tensor([0.0, 2.0, 5.0]), weight=x), x.double().histogram(2),
+    ]  # fmt: skip
+    return [[_rounded(plain(list(result))) for result in made], str(made[0]), str(made[3].hist.dtype)]
+
+
+@case
 def what_nodes_list(t: Any) -> Any:
     x = t.tensor([1.0, 2.0], requires_grad=True)
     nodes = [(x * x).grad_fn, x.exp().grad_fn, (x**2).grad_fn, (x / x).grad_fn, x.relu().grad_fn, x.tanh().grad_fn]
