@@ -1,16 +1,21 @@
-"""The source of the user's functions and its syntax trees, each read once."""
+"""The source of the user's functions, its syntax trees and the names in its code, each read once."""
 
 import ast
+import dis
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 _KEPT = 64
 """Sources whose trees are kept: those of one case and of what it calls."""
+_CODES = 5_000
+"""Pieces of code whose names are kept."""
 _LISTED = (ast.Tuple, ast.List)
+_READING = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _texts: WeakKeyDictionary[Callable[..., Any], str] = WeakKeyDictionary()
 
 
@@ -73,3 +78,16 @@ def bindings(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
                 yield from zip(target.elts, value.elts, strict=True)
                 continue
         yield target, value
+
+
+@lru_cache(maxsize=_CODES)
+def names_in(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
+    """The global names that code reads, and its other names: of attributes and of imports. `co_names` mixes them."""
+    bound, read, others = set[str](), set[str](), set[str]()
+    for step in dis.get_instructions(code):
+        if step.opname in _READING:
+            read |= {step.argval} - bound
+        elif step.argval in code.co_names:
+            others.add(step.argval)
+            bound |= {step.argval} if step.opname == "STORE_NAME" else set()  # the body of a class has its own names
+    return frozenset(read), frozenset(others)

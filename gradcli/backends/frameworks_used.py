@@ -9,29 +9,38 @@ from dataclasses import fields, is_dataclass
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, final
 
-from gradcli.backends.owners import FRAMEWORKS, framework_among, owner_of
+from gradcli.backends.owners import FRAMEWORKS, framework_of_own, frameworks_among, owner_of
 from gradcli.frozen import dataclass
+from gradcli.sources import names_in
 
 Names = frozenset[str]
 """What the code that refers to a value names: of a module or an object only these attributes count."""
 
 _RUN_BY_CALLS = frozenset({"__init__", "__post_init__", "__new__", "__call__"})
+_WITHOUT_FRAMEWORK = ((), ("numpy",))
 _MOST_VALUES = 5_000
 """Visited for one callable; functions of optax and jaxopt reach JAX within 40."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """The backends that a callable's own code names, and differentiating ones that are named in what it calls."""
+    """The backends that a callable's own code names, and differentiating ones that are named in what it calls.
 
-    own: str | None
+    Of several in `own`, those of the user's Functions come first: a Function given tensors of another framework runs
+    as if it had no backward. NumPy is among them only where no framework is.
+    """
+
+    own: tuple[str, ...]
     further: tuple[str, ...]
 
 
 def reached_by(target: Callable[..., Any]) -> Reached:
     """What the callable belongs to by its home and its own names; by what it calls where that names no framework."""
     own = _own(target)
-    return Reached(own=own, further=() if own in FRAMEWORKS else _further(target))
+    if len(own) > 1:
+        first = _nearest(target, framework_of_own)
+        own = (*(name for name in own if name in first), *(name for name in own if name not in first))
+    return Reached(own=own, further=_nearest(target, owner_of) if own in _WITHOUT_FRAMEWORK else ())
 
 
 def module_values(target: Callable[..., Any]) -> list[object]:
@@ -54,8 +63,8 @@ def _code_of(function: Any) -> FunctionType | None:
     return function if inspect.isfunction(function) else None
 
 
-def _own(target: Callable[..., Any]) -> str | None:
-    """The backend that a callable belongs to itself, or that the names which its code uses belong to."""
+def _own(target: Callable[..., Any]) -> tuple[str, ...]:
+    """The backends that a callable belongs to itself, or that the names which its code uses belong to."""
     function = _unwrapped(target)
     known: list[object] = []
     if not inspect.isfunction(function):
@@ -63,17 +72,17 @@ def _own(target: Callable[..., Any]) -> str | None:
         known = [*type(function).__mro__, function]
         known += [getattr(function, name, None) for name in ("__self__", "__objclass__")]
     code = _code_of(function)
-    return framework_among([*known, *(() if code is None else (value for value, _ in _in_function(code)))])
+    return frameworks_among([*known, *(() if code is None else (value for value, _ in _in_function(code)))])
 
 
-def _further(target: Callable[..., Any]) -> tuple[str, ...]:
-    """The frameworks named nearest to a callable: by what its code refers to, by what that refers to, and so on."""
+def _nearest(target: Callable[..., Any], owner: Callable[[object], str | None]) -> tuple[str, ...]:
+    """The frameworks nearest to a callable, as `owner` names them: in what its code refers to, what that does..."""
     level: list[tuple[object, Names]] = [(target, frozenset())]
     seen: set[tuple[int, Names]] = set()
     while level and len(seen) < _MOST_VALUES:
         fresh = [each for each in level if (id(each[0]), each[1]) not in seen]
         seen |= {(id(value), names) for value, names in fresh}
-        owned = {owner_of(value) for value, _ in fresh}
+        owned = {owner(value) for value, _ in fresh}
         if found := tuple(name for name in FRAMEWORKS if name in owned):
             return found
         others = [(value, names) for value, names in fresh if owner_of(value) is None and not is_pythons(value)]
@@ -105,12 +114,12 @@ def references(value: object, names: Names) -> Iterator[tuple[object, Names]]:
 def _in_function(function: FunctionType) -> Iterator[tuple[object, Names]]:
     """The values that a function's code names: of its surroundings, its module, its defaults and its own imports."""
     codes = list(_codes(function.__code__))
-    names = frozenset(name for code in codes for name in code.co_names)
-    known = [function.__globals__[name] for name in names if name in function.__globals__]
+    read, others = (frozenset[str]().union(*each) for each in zip(*map(names_in, codes), strict=True))
+    known = [function.__globals__[name] for name in read if name in function.__globals__]
     known += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     known += [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
     known += [each for code in codes for name in _imports(code) for each in (_Imported(name), sys.modules.get(name))]
-    yield from ((value, names) for value in known)
+    yield from ((value, others) for value in known)
 
 
 def _in_object(value: object, names: Names) -> Iterator[tuple[object, Names]]:

@@ -23,10 +23,17 @@ def owner_of(value: object) -> str | None:
     return next((name for place, name in OWNERS.items() if place in places), None)
 
 
-def framework_among(values: Iterable[object]) -> str | None:
-    """The backend that the values belong to; the first one of `OWNERS` if they belong to several."""
+def framework_of_own(value: object) -> str | None:
+    """The backend of what the user made with a framework: a Function class, or a function with a rule of JAX's."""
+    home, kind = _modules_of(value)
+    return None if home in OWNERS else OWNERS.get(kind)
+
+
+def frameworks_among(values: Iterable[object]) -> tuple[str, ...]:
+    """The differentiating backends that values belong to, in their order; NumPy's where there are none of these."""
     places = {place for value in values for place in _modules_of(value)}
-    return next((name for place, name in OWNERS.items() if place in places), None)
+    named = {name for place, name in OWNERS.items() if place in places}
+    return tuple(name for name in FRAMEWORKS if name in named) or tuple(named)
 
 
 def tensors_framework(values: object) -> str | None:

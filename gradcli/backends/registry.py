@@ -162,8 +162,9 @@ def _name(target: object) -> str:
 def _names_for(target: Callable[..., Any], given: object) -> tuple[str, ...]:
     """The backends that a callable may belong to, in the order in which they are tried.
 
-    What it is given decides, then its own names. NumPy's names beside a function that uses a framework may be those of
-    constants alone, and a function that names nothing may run with anybody's arrays.
+    What it is given decides, then its own names, or a run where these are of several frameworks. NumPy's names beside a
+    function that uses a framework may be those of constants alone, and a function that names nothing may run with
+    anybody's arrays.
     """
     if (theirs := tensors_framework(given)) is not None:
         return (theirs,)
@@ -172,9 +173,9 @@ def _names_for(target: Callable[..., Any], given: object) -> tuple[str, ...]:
     module = [name for name in FRAMEWORKS if name in beside]
     if reached.further:
         named = sorted(reached.further, key=lambda name: name not in module)
-        return ("numpy", *named) if reached.own == "numpy" else tuple(named)
-    if reached.own is not None:
-        return (reached.own,)
+        return (*reached.own, *named)
+    if reached.own:
+        return reached.own
     return (*module, *(["numpy"] if "numpy" in beside else [])) or ("engine",)
 
 
@@ -191,4 +192,4 @@ def _owner_of_both(target: Callable[..., Any], gradient: Callable[..., Any], giv
 
 def _speaks_for(target: Callable[..., Any]) -> str | None:
     reached = reached_by(target)
-    return reached.own or next(iter(reached.further), None)
+    return next(iter((*reached.own, *reached.further)), None)

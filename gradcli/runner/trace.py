@@ -7,6 +7,8 @@ from typing import Any
 
 from gradcli.backends.attribution import paths_from_here
 from gradcli.backends.tensor.framework import Framework
+from gradcli.backends.tensor.function_backend import FunctionBackend
+from gradcli.backends.traced import TracedBackend
 from gradcli.cases import CheckSpec, InputsFrom, InputSpec
 from gradcli.diagnosis.symptoms.rules import explain_trace
 from gradcli.errors import TargetError, UserCodeError
@@ -16,7 +18,7 @@ from gradcli.runner.arguments.supply import Supply, supply_inputs
 from gradcli.runner.planning.plan import CheckCase, case_of
 from gradcli.runner.trace_functional import functional_trace
 from gradcli.runner.trace_nodes import nodes_checked
-from gradcli.runner.traceable import Traceable, backend_of, traceable, traced
+from gradcli.runner.traceable import Traceable, traceable, traced, traced_by_its_own
 from gradcli.settings import Settings
 from gradcli.spec.resolve import resolve
 from gradcli.traces import TraceGraph
@@ -62,28 +64,56 @@ def trace_target(
     begun()
     case = case_of(CheckSpec(target=name), Settings(seed=seed, samples=1))
     checked, counted = every_node if check or every_node else None, memory or budget is not None
-    functional = functional_trace(found, case, inputs, tuple(flags), counted=counted, checked=checked)
-    if functional is not None:
-        return functional
-    framework = backend_of(found).framework
+
+    def attempt(backend: FunctionBackend | TracedBackend) -> TraceGraph:
+        if isinstance(backend, TracedBackend):
+            return functional_trace(backend, found, case, inputs, tuple(flags), counted=counted, checked=checked)
+        graph = _recorded(backend, found, case, inputs, tuple(flags), counted=counted, checked=checked)
+        if graph.memory is not None:
+            graph = replace(graph, memory=replace(graph.memory, budget=budget))
+        return graph if _has_failed(graph) else explain_trace(graph)
+
+    graph = traced_by_its_own(found, inputs, attempt)
+    _require_forward(graph)
+    return graph
+
+
+def _recorded(
+    backend: FunctionBackend,
+    target: object,
+    case: CheckCase,
+    inputs: Given | None,
+    flags: tuple[InputSpec, ...],
+    *,
+    counted: bool,
+    checked: bool | None,
+) -> TraceGraph:
+    """The graph of nodes that the framework records, as `functional_trace`."""
+    framework, seed = backend.framework, case.settings.seed
     state = framework.random_state()
     framework.seed(seed)
     try:
-        ready = traceable(found)
-        supply = _supply(ready, case, inputs, tuple(flags))
+        ready = traceable(target, backend)
+        supply = _supply(ready, case, inputs, flags)
         framework.seed(seed)
         captures = None if checked is None else Captures(every=checked)
-        graph = traced(ready, supply, name, seed, captures, memory=counted)
-        if captures is not None:
-            graph = nodes_checked(graph, captures, ready.backend, seed)
+        graph = traced(ready, supply, case.spec.target, seed, captures, memory=counted)
+        if supply is not None:  # what it was given may be of the wrong framework; without, its error is its own
+            _require_forward(graph)
+        return graph if captures is None else nodes_checked(graph, captures, backend, seed)
     finally:
         framework.restore_random_state(state)
-    if graph.error is not None and graph.error_phase == "forward" and not graph.passes:
+
+
+def _has_failed(graph: TraceGraph) -> bool:
+    """Whether forward raised, so there is nothing to explain."""
+    return graph.error is not None and graph.error_phase == "forward" and not graph.passes
+
+
+def _require_forward(graph: TraceGraph) -> None:
+    if _has_failed(graph):
         raised = f"forward raised {graph.error}"
         raise UserCodeError(raised, phase="forward", user_traceback=graph.error_traceback or "")
-    if graph.memory is not None:
-        graph = replace(graph, memory=replace(graph.memory, budget=budget))
-    return explain_trace(graph)
 
 
 def _runnable(target: object, name: str) -> object:

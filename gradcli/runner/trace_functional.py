@@ -6,8 +6,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from gradcli.backends.registry import backends_for
-from gradcli.backends.tensor.function_backend import FunctionBackend
 from gradcli.backends.traced import TracedBackend, TracedCalls
 from gradcli.cases import InputsFrom, InputSpec
 from gradcli.diagnosis.symptoms.functional import explain_functional
@@ -21,6 +19,7 @@ from gradcli.traces import TraceGraph
 
 
 def functional_trace(
+    backend: TracedBackend,
     target: object,
     case: CheckCase,
     inputs: Given | None,
@@ -28,24 +27,18 @@ def functional_trace(
     *,
     counted: bool,
     checked: bool | None = None,
-) -> TraceGraph | None:
-    """The trace of such a function; None for any other target.
+) -> TraceGraph:
+    """The trace of such a function.
 
     `counted` says that its memory was asked for, `checked` that the user's rules are to be checked (True: every
     operation).
 
     Raises:
-        TargetError: the backend has no graph of it.
+        TargetError: it is a class, or an object that cannot be called.
         UsageError: there is no memory to count.
         UserCodeError: the function raised.
     """
     if inspect.isclass(target) or not callable(target):
-        return None
-    likely = backends_for(target, inputs)
-    backend = next((each for each in likely if isinstance(each, FunctionBackend | TracedBackend)), likely[0])
-    if isinstance(backend, FunctionBackend):
-        return None
-    if not isinstance(backend, TracedBackend):
         raise TargetError(f"trace needs a graph of nodes, which the {backend.name} backend does not have")
     if counted:
         raise UsageError(f"memory: {backend.name} keeps no graph whose saved tensors could be counted")

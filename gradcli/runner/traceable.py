@@ -11,12 +11,22 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.registry import backends, backends_for
+from gradcli.backends.base import Backend
+from gradcli.backends.owners import FRAMEWORKS
+from gradcli.backends.registry import backend_named, backends, backends_for
 from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.function_backend import FunctionBackend
+from gradcli.backends.traced import TracedBackend
 from gradcli.cases import Argument, InputsFrom
 from gradcli.diagnosis.symptoms.rules import explain_trace
-from gradcli.errors import TargetError, UsageError
+from gradcli.errors import (
+    GradcliError,
+    InputsNotFoundError,
+    OtherFrameworkError,
+    TargetError,
+    UsageError,
+    UserCodeError,
+)
 from gradcli.frozen import dataclass
 from gradcli.inputs.builders import known_dtype, rounded
 from gradcli.runner.arguments.supply import Supply, supply_of
@@ -62,13 +72,16 @@ class Traceable:
     modules: dict[str, Any] = field(default_factory=dict)
 
 
-def trace_arguments(target: object, arguments: Sequence[Argument], name: str, seed: int) -> TraceGraph:
+def trace_arguments(
+    target: object, backend: FunctionBackend, arguments: Sequence[Argument], name: str, seed: int
+) -> TraceGraph:
     """Run forward and backward of `target` once at these arguments, in the precision of its parameters.
 
     Raises:
         TargetError: the target is nothing that can be traced.
+        OtherFrameworkError: it computes with another framework.
     """
-    ready = traceable(target)
+    ready = traceable(target, backend)
     framework = ready.backend.framework
     state = framework.random_state()
     framework.seed(seed)
@@ -86,38 +99,72 @@ def _as_parameters(ready: Traceable, argument: Argument) -> Argument:
     return replace(argument, value=rounded(np.asarray(argument.value, known_dtype(ready.dtype)), ready.dtype))
 
 
-def backend_of(target: object) -> FunctionBackend:
-    """The backend whose nodes the graph of `target` consists of.
+def traced_by_its_own(
+    target: object, given: object, attempt: Callable[[FunctionBackend | TracedBackend], TraceGraph]
+) -> TraceGraph:
+    """What `attempt` returns for the backend that `target` belongs to, called with `given` if that is known.
+
+    Where the names in its code are of several frameworks, or of none, its run tells: the first backend is taken that
+    inputs are found for, or the one with whose framework it computes.
 
     Raises:
-        TargetError: there is none.
+        TargetError: there is none with a graph.
     """
+    waiting = list(_backends_of(target, given))
+    tried: set[str] = set()
+    refusals: list[GradcliError] = []
+    while waiting:
+        backend = waiting.pop(0)
+        tried.add(backend.name)
+        try:
+            return attempt(backend)
+        except OtherFrameworkError as error:
+            if error.framework in tried:
+                raise
+            waiting = [_with_graph(backend_named(error.framework))]
+        except (UsageError, InputsNotFoundError, UserCodeError) as error:
+            refusals.append(error)
+    raise refusals[0]
+
+
+def _backends_of(target: object, given: object) -> tuple[FunctionBackend | TracedBackend, ...]:
+    """The backends that `target` may belong to and that have a graph of it, in the order to be tried."""
     kind = target if inspect.isclass(target) else type(target)
     for backend in backends():
         if isinstance(backend, FunctionBackend) and _is_module_of(backend, kind):
-            return backend
-    likely = backends_for(target)
-    backend = next((each for each in likely if isinstance(each, FunctionBackend)), likely[0])
-    if not isinstance(backend, FunctionBackend):
+            return (backend,)
+    likely = backends_for(target, given)
+    able = [each for each in likely if isinstance(each, FunctionBackend | TracedBackend)]
+    return tuple(able) or (_with_graph(likely[0]),)
+
+
+def _with_graph(backend: Backend) -> FunctionBackend | TracedBackend:
+    if not isinstance(backend, FunctionBackend | TracedBackend):
         raise TargetError(f"trace needs a graph of nodes, which the {backend.name} backend does not have")
     return backend
 
 
 def _is_module_of(backend: FunctionBackend, kind: type) -> bool:
-    if backend.name not in sys.modules and f"gradcli.{backend.name}" not in sys.modules:
-        return False
-    namespace: ModuleType = backend.framework.namespace
-    return issubclass(kind, namespace.nn.Module)
+    return _is_loaded(backend.name) and issubclass(kind, backend.framework.namespace.nn.Module)
 
 
-def traceable(target: object) -> Traceable:
-    """What to call for a Function class, a module or a callable.
+def _is_loaded(name: str) -> bool:
+    return name in sys.modules or f"gradcli.{name}" in sys.modules
+
+
+def _others(backend: FunctionBackend) -> dict[str, ModuleType]:
+    """The top modules of the other frameworks with graphs of nodes, as far as they have been imported."""
+    loaded = [backend_named(name) for name in FRAMEWORKS if name != backend.name and _is_loaded(name)]
+    return {each.name: each.framework.namespace for each in loaded if isinstance(each, FunctionBackend)}
+
+
+def traceable(target: object, backend: FunctionBackend) -> Traceable:
+    """What to call for a Function class, a module or a callable of this backend's framework.
 
     Raises:
         TargetError: it is none of these.
         UsageError: a module's class needs arguments.
     """
-    backend = backend_of(target)
     kind = target if inspect.isclass(target) else type(target)
     if _is_module_of(backend, kind):
         return _traceable_module(backend, _instance(target))
@@ -171,7 +218,11 @@ def traced(
     *,
     memory: bool = False,
 ) -> TraceGraph:
-    """The graph of one forward and backward at the first sample of `supply`, or without arguments if that is None."""
+    """The graph of one forward and backward at the first sample of `supply`, or without arguments if that is None.
+
+    Raises:
+        OtherFrameworkError: the target computes with another framework than that of its backend.
+    """
     arguments = () if supply is None else supply.samples[0]()
     tensors = {argument.name: _tensor(ready, argument) for argument in arguments if argument.is_tensor}
     values = [tensors.get(a.name, a.value) for a in arguments if not a.keyword]
@@ -186,6 +237,7 @@ def traced(
         cotangent=_drawn(ready.backend.framework, DrawnCotangents(seed)),
         captures=captures,
         memory=memory,
+        others=_others(ready.backend),
     )
     if supply is None:
         return graph

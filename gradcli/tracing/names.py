@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import FrameType, ModuleType
 from typing import Any, final
 
+from gradcli.sources import names_in
 from gradcli.tracing.reading import Lens
 from gradcli.tracing.sites import of_user
 
@@ -51,7 +52,7 @@ class NameTable:
         Where two frames use one name, that of the frame closer to the traced function (less `depth`) counts.
         """
         code = frame.f_code
-        mentioned = {name: frame.f_globals[name] for name in code.co_names if name in frame.f_globals}
+        mentioned = {name: frame.f_globals[name] for name in names_in(code)[0] if name in frame.f_globals}
         for name, value in {**mentioned, **frame.f_locals}.items():
             if not name.startswith("_") and self.locals_seen.get(name, (depth,))[0] >= depth:
                 self.locals_seen[name] = (depth, value)

@@ -17,6 +17,7 @@ from gradcli.garbage import seldom_collecting
 from gradcli.traces import HookRegistration, SourceSite, TraceGraph
 from gradcli.tracing.attributes import Patches
 from gradcli.tracing.captures import Captures
+from gradcli.tracing.elsewhere import Elsewhere
 from gradcli.tracing.facts import Facts
 from gradcli.tracing.gradients import GradientLog
 from gradcli.tracing.graph import LEAF_NODE, GraphPass, backward_order
@@ -30,7 +31,7 @@ from gradcli.tracing.names import NameTable
 from gradcli.tracing.operations import GRADIENTS, OperationLog
 from gradcli.tracing.reading import Lens, as_tuple, maker_of
 from gradcli.tracing.registration import HookWatch
-from gradcli.tracing.sites import of_user, site_of_frame, users_frame
+from gradcli.tracing.sites import of_user, site_of_frame, steps_to, users_frame
 from gradcli.tracing.warning_sites import keep_attribution
 
 _DEEPEST = 3
@@ -49,6 +50,7 @@ def trace_call(
     cotangent: Cotangent | None = None,
     captures: Captures | None = None,
     memory: bool = False,
+    others: Mapping[str, ModuleType] | None = None,
 ) -> TraceGraph:
     """Call `run` once, and backward from its result unless `run` called it, and record both.
 
@@ -61,14 +63,18 @@ def trace_call(
         backend: the framework's name, for the report.
         captures: where to keep the calls whose backward is to be checked; None for nowhere.
         memory: keep the ledger of the last pass.
+        others: the top modules of other frameworks that the program may compute with instead, by their names.
         cotangent: makes the cotangents of the outputs, one after the other; ones where it is None. A first output of
             one entry gets none, as `loss.backward()` does.
 
     Returns:
         The record. What the user's code raised is in `error`, with what had been recorded until then; facts only:
         `gradcli.diagnosis.symptoms.rules` says what they mean.
+
+    Raises:
+        OtherFrameworkError: the program computes with another framework, and not with this one.
     """
-    tracer = Tracer(Lens(namespace), cotangent, memory)
+    tracer = Tracer(Lens(namespace), cotangent, memory, Elsewhere(others or {}))
     tracer.operations.captures = captures
     for name, tensor in (named or {}).items():
         tracer.names.add(name, tensor, "input")
@@ -76,7 +82,10 @@ def trace_call(
         tracer.names.add_module(name, module)
     try:
         with seldom_collecting():
-            return tracer.trace(run, target, backend)
+            graph = tracer.trace(run, target, backend)
+        if not graph.passes and next(tracer.lens.tensors_in(tracer.result), None) is None:
+            tracer.elsewhere.require_none(tracer.result)
+        return graph
     finally:
         tracer.close()
 
@@ -89,6 +98,7 @@ class Tracer:
     lens: Lens
     cotangent: Cotangent | None
     memory: bool = False
+    elsewhere: Elsewhere = field(default_factory=lambda: Elsewhere({}))
     names: NameTable = field(init=False)
     log: HookLog = field(init=False)
     patches: Patches = field(default_factory=Patches)
@@ -231,6 +241,7 @@ class Tracer:
         self._watch_pass(self.lens.tensor_type, "backward", fills=True)
         self._watch_pass(autograd, "backward", fills=True)
         self._watch_pass(autograd, "grad", fills=False)
+        self.elsewhere.install(self.patches, lambda: self.passes > 0)
 
     def _watch_pass(self, owner: Any, name: str, *, fills: bool) -> None:
         original = getattr(owner, name)
@@ -338,7 +349,7 @@ class Tracer:
                 return
             if frame.f_code.co_name == "forward":
                 self.modules.forward_returned(frame)
-            if of_user(frame.f_code.co_filename) and (depth := _steps_to(frame, self.home)) <= _DEEPEST:
+            if of_user(frame.f_code.co_filename) and (depth := steps_to(frame, self.home, _DEEPEST)) <= _DEEPEST:
                 self.names.add_frame(frame, depth)
 
         sys.setprofile(returned)
@@ -381,12 +392,3 @@ class Tracer:
 
     def _cotangent(self, root: Any) -> Any:
         return self.lens.namespace.ones_like(root) if self.cotangent is None else self.cotangent(root)
-
-
-def _steps_to(frame: FrameType, home: FrameType | None) -> int:
-    """How many calls below `home` a frame is, at most one more than is of interest."""
-    steps = 0
-    outer: FrameType | None = frame
-    while outer is not None and outer is not home and steps <= _DEEPEST:
-        outer, steps = outer.f_back, steps + 1
-    return steps

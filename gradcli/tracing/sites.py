@@ -31,6 +31,15 @@ def users_frame(frame: FrameType | None) -> FrameType | None:
     return frame
 
 
+def steps_to(frame: FrameType, home: FrameType | None, most: int) -> int:
+    """How many calls below `home` a frame is, at most one more than `most`."""
+    steps = 0
+    outer: FrameType | None = frame
+    while outer is not None and outer is not home and steps <= most:
+        outer, steps = outer.f_back, steps + 1
+    return steps
+
+
 def is_home(filename: str, function: str) -> bool:
     """Whether this is the call of the traced program: frames outside of it do not belong to it."""
     return function == "trace" and filename == _HOME

@@ -289,3 +289,108 @@ def test_a_function_of_numpy_without_a_derivative_is_refused_beside_other_framew
 def test_a_hand_written_gradient_is_checked_where_the_module_alone_has_a_framework():
     case = gradcli.check("polymorphic:plain", (X,), grad="polymorphic:plain_gradient", shrink=False).cases[0]
     assert (case.backend, case.verdict) == ("numpy", Verdict.PASSED), case.error
+
+
+ATTRIBUTES = """
+import jax
+import torch
+from jax import numpy as jnp
+from torch import nn
+
+from gradcli import engine as E
+
+
+class Cube(E.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * g
+
+
+class WrongCube(Cube):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x**2 * g
+
+
+def times(function, x):
+    return function.apply(x)
+
+
+def cubes(x):
+    return Cube.apply(E.nn.functional.elu(x))
+
+
+def wrong_cubes(x):
+    return WrongCube.apply(E.nn.functional.elu(x))
+
+
+def shifted(x):
+    return times(Cube, x) + torch.ones(3).tolist()[0]
+
+
+def wrong_shifted(x):
+    return times(WrongCube, x) + torch.ones(3).tolist()[0]
+
+
+@jax.custom_vjp
+def ruled(x):
+    return jnp.tanh(x)
+
+
+ruled.defvjp(lambda x: (jnp.tanh(x), x), lambda x, g: (g * (1 - jnp.tanh(x) ** 2),))
+
+
+def curve(x):
+    return jnp.sum(ruled(x)) * torch.ones(1).item()
+
+
+def enclosing():
+    def inner(x):
+        class Own:
+            nn = E.nn
+
+            def run(self, x):
+                return nn_of(self).functional.elu(x)
+
+            nn_of = nn
+
+        return Own().run(x)
+
+    return inner
+
+
+def nn_of(own):
+    return own.nn
+
+
+inner = enclosing()
+"""
+
+
+@pytest.fixture(scope="module")
+def attributes(folder):
+    (folder / "attributes.py").write_text(ATTRIBUTES)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("cubes", ["engine"]), ("shifted", ["engine", "torch"]), ("curve", ["jax", "torch"]), ("inner", ["engine"])],
+)
+@pytest.mark.usefixtures("attributes")
+def test_an_attribute_is_no_global(name, expected):
+    assert [backend.name for backend in backends_for(resolve(f"attributes:{name}").object)] == expected
+
+
+@pytest.mark.parametrize("name", ["cubes", "shifted"])
+@pytest.mark.usefixtures("attributes")
+def test_a_function_of_the_engine_is_checked_beside_torch(name):
+    for twin, verdict in ((name, Verdict.PASSED), (f"wrong_{name}", Verdict.FAILED)):
+        case = case_of(f"attributes:{twin}", X)
+        assert (case.backend, case.verdict) == ("engine", verdict), case.error

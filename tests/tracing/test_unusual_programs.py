@@ -4,9 +4,12 @@ import warnings
 
 import pytest
 
+import gradcli
+from gradcli import engine
 from tests.tracing.tracing import fate, traced
 
 torch = pytest.importorskip("torch", reason="these are features of PyTorch")
+nn = torch.nn
 
 
 def mapped():
@@ -125,3 +128,113 @@ def test_a_loss_whose_graph_was_freed_is_not_run_again():
     graph = traced(torch, loss)
     assert (graph.passes, graph.error) == (1, None)
     assert "only autograd.grad was called" in fate(graph, "w").why
+
+
+class Shelf:
+    """A program's parts, with methods called like what the module imports."""
+
+    def __init__(self):
+        self.weight = engine.ones(2, requires_grad=True)
+
+    def nn(self):
+        return (self.weight * 3).sum()
+
+    def run(self):
+        self.nn().backward()
+
+
+def through_an_attribute():
+    layer = engine.nn.Linear(2, 1)
+    return layer(engine.ones(3, 2)).sum()
+
+
+def through_a_nested_function():
+    def loss():
+        return engine.nn.functional.relu(engine.ones(2, requires_grad=True)).sum()
+
+    loss().backward()
+
+
+def through_a_method():
+    Shelf().run()
+
+
+def beside_a_constant():
+    weight = engine.tensor(torch.ones(2).numpy(), requires_grad=True)
+    (weight * 2).sum().backward()
+
+
+def returned_beside_a_constant():
+    return (engine.tensor(torch.ones(2).numpy(), requires_grad=True) * 2).sum()
+
+
+def out_of_sight():
+    globals()["Shelf"]().run()
+
+
+def returned_out_of_sight():
+    return {"loss": globals()["Shelf"]().nn()}
+
+
+def in_torch_beside_the_engine():
+    engine.ones(2)
+    return (torch.ones(2, requires_grad=True) * 2).sum()
+
+
+def in_torch_and_then_in_the_engine():
+    torch.ones(2, requires_grad=True).sum().backward()
+    engine.ones(2, requires_grad=True).sum().backward()
+
+
+ENGINES = (
+    *(through_an_attribute, through_a_nested_function, through_a_method, beside_a_constant),
+    *(returned_beside_a_constant, out_of_sight, returned_out_of_sight),
+)
+
+
+@pytest.mark.parametrize("program", ENGINES)
+def test_a_program_of_the_engine_is_traced_in_a_file_that_imports_torch(program):
+    assert nn.Module is torch.nn.Module
+    graph = gradcli.trace(program)
+    assert (graph.backend, graph.passes, graph.error) == ("engine", 1, None)
+    assert any(node.name == "AccumulateGrad" for node in graph.nodes)
+
+
+def in_torch_without_a_graph():
+    engine.ones(2)
+    torch.ones(2, requires_grad=True).sum().backward()
+    return torch.ones(2)
+
+
+IN_TORCH = (in_torch_beside_the_engine, in_torch_and_then_in_the_engine, in_torch_without_a_graph)
+
+
+@pytest.mark.parametrize("program", IN_TORCH)
+def test_a_program_of_torch_is_traced_as_one_where_it_names_the_engine_as_well(program):
+    graph = gradcli.trace(program)
+    assert (graph.backend, graph.passes, graph.error) == ("torch", 1, None)
+
+
+def test_a_gradient_is_filled_once_where_the_framework_is_found_by_a_run():
+    shelf = Shelf()
+    gradcli.trace(lambda: getattr(shelf, "".join("run"))())
+    assert shelf.weight.grad.tolist() == [3.0, 3.0]
+
+
+def test_several_entries_returned_without_a_pass_are_a_result():
+    graph = gradcli.trace(lambda: (torch.ones(2), engine.ones(3)))
+    assert (graph.backend, graph.passes) == ("torch", 0)
+    assert graph.result is not None
+
+
+WEIGHT = torch.full((2,), float("nan"), requires_grad=True)
+
+
+def test_a_global_called_like_an_attribute_is_not_a_tensor_of_the_program():
+    def loss():
+        layer = nn.Linear(2, 1)
+        layer.WEIGHT = 1.0
+        return layer(torch.ones(2) * layer.WEIGHT).sum()
+
+    assert "WEIGHT" not in [found.name for found in gradcli.trace(loss).tensors]
+    assert "WEIGHT" in [found.name for found in gradcli.trace(lambda: (WEIGHT.detach() * WEIGHT).sum()).tensors]

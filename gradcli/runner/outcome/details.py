@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from gradcli.backends.base import Subject
+from gradcli.backends.tensor.function_backend import FunctionBackend
 from gradcli.checks.figures import figures_of
 from gradcli.checks.gradient_tables import gradient_tables
 from gradcli.errors import GradcliError
@@ -26,12 +27,12 @@ def drawn(
 
 def _hooks(ready: Prepared, subject: Subject, seed: int) -> TraceGraph | None:
     """One forward and backward at the subject's arguments, as `gradcli trace` shows it, where hooks fired in it."""
-    if not subject.has_graph:
+    if not subject.has_graph or not isinstance(ready.backend, FunctionBackend):
         return None
     own = {name for name, _ in ready.info.held}
     given = [argument for argument in subject.arguments if argument.name not in own]
     try:
-        graph = trace_arguments(ready.target, given, ready.case.spec.target, seed)
+        graph = trace_arguments(ready.target, ready.backend, given, ready.case.spec.target, seed)
     except GradcliError:  # the checks have said what the target does not take
         return None
     return graph if graph.hooks else None
