@@ -58,9 +58,9 @@ class TensorFate:
     retain_grad() was called only after backward, at `retained_at`; `cleared_at` is where the program last removed its
     gradient, `zeroed_by` the operation ("" if unknown) if that left zeros of what backward had filled, `replaced_at`
     where it gave a module a different parameter in place of this one, `used_at` the first operation that used it,
-    `asked_at` where autograd.grad reached it. `left_out` says that the pass was restricted to other tensors,
-    `in_result` that a graph leads to it from what the program returned; `unregistered_in` is the class of the module
-    that holds it as a plain tensor.
+    `asked_at` where autograd.grad reached it, `asked_with_graph` that this was with create_graph=True. `left_out` says
+    that the pass was restricted to other tensors, `in_result` that a graph leads to it from what the program returned;
+    `unregistered_in` is the class of the module that holds it as a plain tensor.
     """
 
     name: str
@@ -84,6 +84,7 @@ class TensorFate:
     zeroed_by: str | None = None
     replaced_at: SourceSite | None = None
     asked_at: SourceSite | None = None
+    asked_with_graph: bool = False
     used_at: SourceSite | None = None
     changed_at: SourceSite | None = None
     changed_by: str | None = None

@@ -53,7 +53,7 @@ class Facts:
     operations: OperationLog
     gradients: GradientLog
     modules: ModuleWatch
-    asked: Mapping[int, tuple[Any, SourceSite | None]]
+    asked: Mapping[int, tuple[Any, SourceSite | None, bool]]
     sought: Sequence[Any] = ()
     returned: Sequence[Any] = ()
     roots: Sequence[Any] = ()
@@ -268,6 +268,7 @@ class Facts:
             used_at=self._used_at(tensor),
             left_out=self.restricted_to is not None and not any(tensor is other for other in self.restricted_to),
             asked_at=self.asked.get(id(tensor), (None, None))[1],
+            asked_with_graph=self.asked.get(id(tensor), (None, None, False))[2],
             in_result=id(tensor) in self._below_result,
             unregistered_in=self.names.unregistered.get(id(tensor)),
             floating=bool(tensor.is_floating_point() or tensor.is_complex()),

@@ -114,7 +114,7 @@ class Tracer:
     keeps_graph: bool = False
     restricted_to: list[Any] | None = None
     compiled_depth: int = 0
-    asked: dict[int, tuple[Any, SourceSite | None]] = field(default_factory=dict)
+    asked: dict[int, tuple[Any, SourceSite | None, bool]] = field(default_factory=dict)
     sought: list[Any] = field(default_factory=list)
     filled_inside: list[Any] = field(default_factory=list)
     phase: str = "forward"
@@ -303,7 +303,7 @@ class Tracer:
                 if fills:
                     self.gradients.begin(leaves)
                 else:
-                    self.asked |= {id(leaf): (leaf, self.pass_site) for leaf in leaves}
+                    self.asked |= {id(leaf): (leaf, self.pass_site, recorded) for leaf in leaves}
                 for tensor in [*leaves, *(entry.tensor for entry in self.names.table())]:
                     self.hooks.stand_in_for(tensor)
                 yield

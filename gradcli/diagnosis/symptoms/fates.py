@@ -186,14 +186,14 @@ def _no_pass(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | None]:
 def _not_reached(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | None]:
     if fate.asked_at is not None:
         asked = f"only autograd.grad, at {fate.asked_at}, ran back to it: it returns gradients and fills no .grad"
+        if graph.fills_grad and fate.asked_with_graph:
+            asked = f"the backward pass ran {_from_where(graph)}, which does not depend on {fate.name}; {asked}"
         lost_there = graph.fills_grad and any(fate.name in cut.leaves for cut in graph.cuts if cut.of_gradients)
         return (_lost(graph, fate) if lost_there else None) or (asked, None)
     if fate.in_result:
-        where = "" if graph.pass_site is None else f" at {graph.pass_site}"
-        ran = f"from {graph.pass_root or 'another tensor'}{where}"
         return (
-            f"the backward pass ran {ran}, which does not depend on {fate.name}; only the returned result does, and "
-            "backward was not called on that",
+            f"the backward pass ran {_from_where(graph)}, which does not depend on {fate.name}; only the returned "
+            "result does, and backward was not called on that",
             Symptom.NOT_REACHED,
         )
     if fate.cleared_at is not None:
@@ -204,6 +204,11 @@ def _not_reached(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | No
         )
     missing = f"no path leads from the result to {fate.name}"
     return _lost(graph, fate) or (f"{missing}: {_unused(fate)}", Symptom.NOT_REACHED)
+
+
+def _from_where(graph: TraceGraph) -> str:
+    where = "" if graph.pass_site is None else f" at {graph.pass_site}"
+    return f"from {graph.pass_root or 'another tensor'}{where}"
 
 
 def _unused(fate: TensorFate) -> str:

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tests.tracing.tracing import at, fate, traced
+from tests.tracing.tracing import at, fate, grads, traced
 
 HERE = sys.modules[__name__]
 
@@ -191,3 +191,18 @@ def test_a_gradient_that_does_not_depend_on_what_was_asked_for_needs_no_graph(fr
     graph = traced(framework, lambda: penalty(framework))
     assert fate(graph, "x").symptom is None
     assert "ran back to it" in fate(graph, "x").why
+
+
+def slope_penalty(f):
+    x, shift = leaves(f)
+    (slope,) = f.autograd.grad((x * x * x + shift).sum(), x, create_graph=True)
+    ((slope - 1) ** 2).sum().backward()
+
+
+def test_a_leaf_that_a_gradients_graph_does_not_reach_is_missing_in_the_loss_not_in_a_call(framework):
+    graph = traced(framework, lambda: slope_penalty(framework))
+    assert grads(graph)["x"] is not None
+    why = fate(graph, "shift").why
+    assert why.startswith("the backward pass ran from ")
+    assert "which does not depend on shift; only autograd.grad, at " in why
+    assert not fate(traced(framework, lambda: only_printed(framework)), "w").why.startswith("the backward pass")
