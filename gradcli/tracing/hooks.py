@@ -212,12 +212,13 @@ class HookLog:
             with self.mode() if self.running else nullcontext():
                 reply = hook.hook(*args, **keywords)
         except Exception as error:
-            record.problem = record.effect = f"raised {type(error).__name__}: {message_of(error)}"
+            if hook.kind == "post-accumulate":
+                self._conclude(record, before, subject, None, held)
+            record.problem = f"raised {type(error).__name__}: {message_of(error)}"
+            record.effect = _with_problem(record)
             raise
-        self._conclude(record, before, subject, reply)
-        if hook.kind == "post-accumulate" and subject.grad is not held and record.problem is None:
-            put = "another tensor" if record.factor is None else f"another tensor: {factor_text(record.factor)}"
-            record.effect = f"set .grad to {'None' if subject.grad is None else put}"
+        self._conclude(record, before, subject, reply, held)
+        record.effect = _with_problem(record)
         return reply
 
     def _node_of(self, hook: HookStandIn) -> int | None:
@@ -232,8 +233,8 @@ class HookLog:
             value = value.grad
         return tuple(self.lens.snapshot(v) if self.lens.is_tensor(v) else None for v in as_tuple(value))
 
-    def _conclude(self, record: RawCall, before: Snapshots, subject: Any, reply: Any) -> None:
-        """Record what a hook did: to its arguments in place, or by its return value."""
+    def _conclude(self, record: RawCall, before: Snapshots, subject: Any, reply: Any, held: Any) -> None:
+        """Record what a hook did: to its arguments in place, to the `.grad` that was `held`, or by its return value."""
         kind = record.hook.kind
         record.returned = reply is not None
         if kind == "module-forward-pre" and isinstance(reply, tuple) and len(reply) == 2 and isinstance(reply[1], dict):
@@ -242,8 +243,9 @@ class HookLog:
         after = self._snapshots("" if replaces else kind, reply if replaces else subject)
         record.after = _summaries(after)
         record.problem = _problem(self.lens, kind, before, reply)
-        if record.problem is not None or kind in ("pack", "unpack"):
-            record.effect = record.problem or f"returned {type(reply).__name__}"
+        if kind in ("pack", "unpack"):
+            record.effect = f"returned {type(reply).__name__}"
+        if (record.problem is not None and kind != "post-accumulate") or kind in ("pack", "unpack"):
             return
         record.changed_slots = tuple(
             slot for slot, pair in enumerate(zip(before, after, strict=False)) if _differ(*pair)
@@ -253,6 +255,16 @@ class HookLog:
             same = all(r is s for r, s in zip(as_tuple(reply), as_tuple(subject), strict=False))
             record.effect = "changed the gradient in place" if same or not replaces else "returned a new value"
             record.effect += "" if record.factor is None else f": {factor_text(record.factor)}"
+        if kind == "post-accumulate" and subject.grad is not held:
+            put = "another tensor" if record.factor is None else f"another tensor: {factor_text(record.factor)}"
+            record.effect = f"set .grad to {'None' if subject.grad is None else put}"
+
+
+def _with_problem(record: RawCall) -> str:
+    """The effect, then the problem: `.grad` stays as a post-accumulate hook left it, whatever that returned."""
+    if record.problem is None:
+        return record.effect
+    return record.problem if record.effect == "unchanged" else f"{record.effect}; {record.problem}"
 
 
 def _argument(args: tuple[Any, ...], place: int) -> Any:

@@ -27,7 +27,7 @@ class Change:
 def effects_of_hooks(flow: Flow) -> Iterator[str]:
     """One sentence for each set of leaves that the same hooks changed: by which factor, and why."""
     graph = flow.graph
-    calls = [c for c in graph.hooks if c.changed_slots and not c.problem and c.kind not in _FORWARD_KINDS]
+    calls = [c for c in graph.hooks if c.changed_slots and c.kind not in _FORWARD_KINDS]
     changes: dict[int, list[Change]] = {}
     for call in [call for call in calls if call.node is not None][:_FEW_HOOKS]:
         for whole, leaves in zip((True, False), flow.leaves_behind(call), strict=True):

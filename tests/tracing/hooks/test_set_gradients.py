@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from gradcli.reporters.graph.tree import change
 from tests.tracing.tracing import fate, line_of, traced
 
 HERE = sys.modules[__name__]
@@ -109,3 +110,43 @@ def test_zeros_that_a_hook_leaves_are_its_doing(framework, in_place):
         (w * w).sum().backward()
 
     assert "made it zero" in fate(traced(framework, program), "w").why
+
+
+def tripled_and_returned(p):
+    return p.grad.mul_(3)
+
+
+def tripled_and_raised(p):
+    p.grad.mul_(3)
+    raise ValueError("too large")
+
+
+def put_and_returned(p):
+    p.grad = p.grad * 3
+    return p.grad
+
+
+def only_returned(p):
+    return p.grad * 3
+
+
+@pytest.mark.parametrize("hook", [tripled_and_returned, tripled_and_raised, put_and_returned, only_returned])
+def test_what_a_hook_did_to_a_gradient_is_told_beside_what_it_must_not_return(framework, hook):
+    def program():
+        w = parameter(framework)
+        y = w * 2
+        y.register_hook(lambda g: g + 1)
+        w.register_post_accumulate_grad_hook(hook)
+        (y * y).sum().backward()
+
+    graph = traced(framework, program)
+    call = graph.hooks[-1]
+    changes = hook is not only_returned
+    assert call.problem is not None
+    assert call.effect.endswith(call.problem)
+    assert graph.error_hint is not None
+    assert call.problem in graph.error_hint
+    assert (call.factor, call.changed_slots) == ((3.0, (0,)) if changes else (None, ()))
+    assert (f"`{hook.__name__}`" in graph.effects[0]) is changes
+    assert ("3x" in change(call) + call.effect) is changes
+    assert (" → " in change(call)) is changes
