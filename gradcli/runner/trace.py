@@ -10,7 +10,7 @@ from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.function_backend import FunctionBackend
 from gradcli.backends.traced import TracedBackend
 from gradcli.cases import CheckSpec, InputsFrom, InputSpec
-from gradcli.diagnosis.symptoms.rules import explain_trace
+from gradcli.diagnosis.symptoms.rules import error_hint, explain_trace
 from gradcli.errors import TargetError, UserCodeError
 from gradcli.runner.arguments.binding import missing
 from gradcli.runner.arguments.given import Given, supply_from
@@ -112,7 +112,8 @@ def _has_failed(graph: TraceGraph) -> bool:
 
 def _require_forward(graph: TraceGraph) -> None:
     if _has_failed(graph):
-        raised = f"forward raised {graph.error}"
+        hint = error_hint(graph)
+        raised = f"forward raised {graph.error}{'' if hint is None else f'{chr(10)}  {hint}'}"
         raise UserCodeError(raised, phase="forward", user_traceback=graph.error_traceback or "")
 
 

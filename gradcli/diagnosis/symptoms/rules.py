@@ -1,5 +1,6 @@
 """What a trace means: why a `.grad` is None or zero, what hooks did to it, and which hooks cannot work as meant."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -12,7 +13,10 @@ from gradcli.diagnosis.symptoms.notes import notes
 from gradcli.diagnosis.symptoms.wrong_nodes import wrong_nodes
 from gradcli.traces import HookCall, HookRegistration, TensorFate, TraceGraph, TraceNode
 
-__all__ = ["Symptom", "explain_trace"]
+__all__ = ["Symptom", "error_hint", "explain_trace"]
+
+_VIEW_OF_A_HOOK = re.compile(r"Output \d+ of BackwardHookFunction\w* is a view")
+_MAKES_VIEWS = ("module-full", "module-backward-pre")
 
 
 def explain_trace(graph: TraceGraph) -> TraceGraph:
@@ -36,7 +40,7 @@ def explain_trace(graph: TraceGraph) -> TraceGraph:
             )
             if found
         ),
-        error_hint=_hint(graph),
+        error_hint=error_hint(graph),
     )
 
 
@@ -92,8 +96,7 @@ def _lints(graph: TraceGraph) -> Iterator[str]:
     for registration in graph.registrations:
         silent = _why_silent(graph, registration)
         if silent is not None:
-            place = "" if registration.site is None else f" at {registration.site}"
-            yield f"{registration.kind} hook `{registration.function}`{place} on {registration.owner} {silent}"
+            yield f"{_registered(registration)} on {registration.owner} {silent}"
 
 
 def _why_silent(graph: TraceGraph, hook: HookRegistration) -> str | None:
@@ -126,8 +129,8 @@ def _why_no_gradient_came(hook: HookRegistration) -> str:
     return f"no gradient reached {hook.owner} in this backward pass"
 
 
-def _hint(graph: TraceGraph) -> str | None:
-    """The hook behind an error of backward: what it returned, and what was expected of it."""
+def error_hint(graph: TraceGraph) -> str | None:
+    """What is behind an error: a hook, what it returned and what was expected of it, or an in-place operation."""
     conflict = graph.version_conflict
     if conflict is not None:
         changed = "an in-place operation" if conflict.changed_by is None else conflict.changed_by
@@ -137,6 +140,8 @@ def _hint(graph: TraceGraph) -> str | None:
             f"{conflict.node}{saved} saved the tensor for backward, and {changed}{where} changed it afterwards; "
             "change a copy instead, or use an out-of-place operation"
         )
+    if graph.error is not None and _VIEW_OF_A_HOOK.search(graph.error):
+        return _made_views(graph)
     if graph.error is None or graph.error_phase != "backward" or not graph.hooks:
         return None
     last = graph.hooks[-1]
@@ -144,6 +149,22 @@ def _hint(graph: TraceGraph) -> str | None:
         return None
     where = "" if last.node is None else f" (at {_node_text(graph.nodes[last.node])})"
     return f"{last.kind} hook {who(last)} on {last.owner} {last.problem}{where}"
+
+
+def _made_views(graph: TraceGraph) -> str | None:
+    """The hooks that made views of what goes into and comes out of their modules, one of which was written to."""
+    there = [hook for hook in graph.registrations if hook.owner_called and not hook.removed]
+    hooks = [f"{_registered(hook)} on {hook.owner}" for hook in there if hook.kind in _MAKES_VIEWS]
+    if not hooks:
+        return None
+    return (
+        f"{' or '.join(dict.fromkeys(hooks))}: such a hook makes the inputs and outputs of its module views, which no "
+        "in-place operation may change; use an out-of-place one there, such as ReLU(inplace=False), or change a clone"
+    )
+
+
+def _registered(hook: HookRegistration) -> str:
+    return f"{hook.kind} hook `{hook.function}`{'' if hook.site is None else f' at {hook.site}'}"
 
 
 def _node_text(node: TraceNode) -> str:

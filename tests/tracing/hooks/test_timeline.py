@@ -6,6 +6,8 @@ import warnings
 
 import pytest
 
+import gradcli
+from gradcli.errors import UserCodeError
 from tests.tracing.tracing import after, at, before, fate, traced
 
 HERE = sys.modules[__name__]
@@ -321,3 +323,29 @@ def test_a_node_hook_given_by_module_level_code_is_put_back(framework):
     y.sum().backward()
     assert calls == ["post", "post"]
     assert x.grad.tolist() == [28.0]
+
+
+def clamped_after_a_hook(f, register, *, in_place, size=2):
+    f.manual_seed(0)
+    net = f.nn.Sequential(f.nn.Linear(2, 2), f.nn.Tanh(), f.nn.ReLU(inplace=in_place))
+    getattr(net[1], register)(unused_hook)
+    return net(f.ones(1, size)).sum()
+
+
+def unused_hook(*_):
+    return None
+
+
+@pytest.mark.parametrize("register", ["register_full_backward_hook", "register_full_backward_pre_hook"])
+def test_an_error_of_a_view_that_a_module_hook_made_names_the_hook_and_the_module(framework, register):
+    with pytest.raises(UserCodeError, match="modified inplace") as caught:
+        gradcli.trace(lambda: clamped_after_a_hook(framework, register, in_place=True))
+    hint = str(caught.value).splitlines()[-1]
+    assert "hook `unused_hook` at " in hint
+    assert f"test_timeline.py:{unused_hook.__code__.co_firstlineno} on Tanh" in hint
+    assert "such a hook makes the inputs and outputs of its module views" in hint
+    graph = gradcli.trace(lambda: clamped_after_a_hook(framework, register, in_place=False))
+    assert (graph.error, graph.error_hint) == (None, None)
+    with pytest.raises(UserCodeError) as caught:
+        gradcli.trace(lambda: clamped_after_a_hook(framework, register, in_place=True, size=3))
+    assert "unused_hook" not in str(caught.value)
