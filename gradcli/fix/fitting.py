@@ -111,8 +111,12 @@ class Library:
 
     def _sums(self, products: Sequence[Form]) -> Iterator[Form]:
         for product in products:
-            rank = product.values[0].ndim
-            axes: list[tuple[int, ...] | None] = [(self._idiom.axis(n, rank),) for n in reversed(range(rank))]
+            ranks = {v.ndim for v in product.values}
+            rank = min(ranks)
+            # Where the probes differ in their number of axes, only an axis counted from the last is the same at each.
+            axes: list[tuple[int, ...] | None] = [
+                (self._idiom.axis(n, rank) if len(ranks) == 1 else n - rank,) for n in reversed(range(rank))
+            ]
             for which in [*axes, None] if rank else []:
                 for keep in (True, False) if which is not None else (False,):
                     node = self._idiom.summed(product.node, which, keep=keep)
@@ -128,12 +132,12 @@ class Library:
                                 yield made
 
     def _matrices(self, products: Sequence[Form]) -> Iterator[Form]:
-        matrices = [f for f in self.plain if f.values[0].ndim == 2]
-        for product in (p for p in products if p.values[0].ndim == 2):
+        matrices = [f for f in self.plain if _is_matrix(f)]
+        for product in (p for p in products if _is_matrix(p)):
             for matrix in matrices:
                 for one, other in ((product, matrix), (matrix, product)):
                     for left, right in itertools.product(self._turned(one), self._turned(other)):
-                        if left.values[0].shape[1] == right.values[0].shape[0]:
+                        if all(a.shape[1] == b.shape[0] for a, b in zip(left.values, right.values, strict=True)):
                             node = ast.BinOp(left=left.node, op=ast.MatMult(), right=right.node)
                             values = tuple(a @ b for a, b in zip(left.values, right.values, strict=True))
                             yield Form(left.cost + right.cost + 1, node, values)
@@ -248,6 +252,10 @@ def _mapped(function: Any, form: Form) -> tuple[Array, ...]:
 
 def _floats(form: Form) -> bool:
     return all(v.dtype.kind in "fc" for v in form.values)
+
+
+def _is_matrix(form: Form) -> bool:
+    return all(v.ndim == 2 for v in form.values)
 
 
 def _finite(form: Form) -> bool:
