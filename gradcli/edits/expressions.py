@@ -365,5 +365,6 @@ def size_factors(scope: Scope, idiom: Idiom) -> list[tuple[float, ast.expr]]:
             found.append((2, build(whole, A=atom.node)))
             if idiom.calls_len:
                 found.append((2.05, build("len(A)", A=atom.node)))
-            found += [(2.1, build(f"A.shape[{axis}]", A=atom.node)) for axis in range(len(atom.shape))]
+            axes = [idiom.axis(axis, len(atom.shape)) for axis in range(len(atom.shape))]
+            found += [(2.1, build(f"A.shape[{axis}]", A=atom.node)) for axis in axes]
     return found

@@ -1,10 +1,13 @@
 """How the operations that a patch may need are written with a framework."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from types import FunctionType, ModuleType
 from typing import Any
 
+from gradcli.edits.draft import Draft
+from gradcli.edits.helpers import helpers_of
+from gradcli.edits.source import written
 from gradcli.frozen import dataclass
 
 _MODULES = {"torch": ("torch",), "engine": ("gradcli.engine",), "jax": ("jax.numpy",), "numpy": ("numpy",)}
@@ -137,11 +140,12 @@ class Idiom:
         return build("E.clone()" if self.by_methods else "E.copy()", E=of)
 
 
-def idiom_of(functions: Sequence[FunctionType], nodes: Sequence[ast.AST], framework: str) -> Idiom:
-    """The idiom of a framework in functions of one file, by what they call and by the names of their module.
+def idiom_of(draft: Draft, framework: str) -> Idiom:
+    """The idiom of a framework in a draft's functions, by what they call and by the names of their module.
 
-    `nodes` are the functions' definitions.
+    Axes are counted as in these functions, or, where these have none, as in those that they run.
     """
+    functions = tuple(part.function for part in draft.parts)
     known: Mapping[str, Any] = functions[0].__globals__
     modules = _MODULES.get(framework, ())
     names = [key for key, value in known.items() if isinstance(value, ModuleType) and value.__name__ in modules]
@@ -152,20 +156,34 @@ def idiom_of(functions: Sequence[FunctionType], nodes: Sequence[ast.AST], framew
         by_methods=by_methods,
         namespace=names[0] if names else None,
         calls_t=by_methods and "t" in called and "T" not in called,
-        from_last=_counts_from_last(nodes),
+        from_last=_counts_from_last(draft, functions),
         names_axis=("dim" if by_methods else "axis") in constants,
         calls_len="len" in called,
         only_methods=by_methods and not called & set(names),
     )
 
 
-def _counts_from_last(nodes: Sequence[ast.AST]) -> bool:
-    """Whether more of the axes in functions are negative numbers than not."""
-    calls = [n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)]
-    given = [a for call in calls if _takes_an_axis(call) for a in (*call.args, *(k.value for k in call.keywords))]
-    numbers = [part for each in given for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
-    negative = sum(isinstance(n, ast.UnaryOp) and isinstance(n.operand, ast.Constant) for n in numbers)
-    return negative > sum(isinstance(n, ast.Constant) and type(n.value) is int for n in numbers)
+def _counts_from_last(draft: Draft, functions: tuple[FunctionType, ...]) -> bool:
+    """Whether more of the axes in a draft's functions are negative than not; in their helpers if these have none."""
+    axes = list(_axes_in(part.node for part in draft.parts))
+    if not axes:
+        helpers = (written(each, draft.file) for each in helpers_of(functions))
+        axes = list(_axes_in(each.node for each in helpers if each is not None))
+    return 2 * sum(axis < 0 for axis in axes) > len(axes)
+
+
+def _axes_in(nodes: Iterable[ast.AST]) -> Iterator[int]:
+    """The axes that are given as numbers: to functions that take them, and of shapes."""
+    for each in (n for node in nodes for n in ast.walk(node)):
+        given: list[ast.expr] = []
+        if isinstance(each, ast.Call) and _takes_an_axis(each):
+            given = [*each.args, *(keyword.value for keyword in each.keywords)]
+        elif isinstance(each, ast.Subscript) and isinstance(each.value, ast.Attribute) and each.value.attr == "shape":
+            given = [each.slice]
+        for part in (p for g in given for p in (g.elts if isinstance(g, ast.Tuple) else [g])):
+            number = part.operand if isinstance(part, ast.UnaryOp) else part
+            if isinstance(number, ast.Constant) and type(number.value) is int:
+                yield -1 if number is not part else number.value
 
 
 def _takes_an_axis(call: ast.Call) -> bool:

@@ -156,7 +156,7 @@ def segment(file: SourceFile, node: ast.AST) -> str:
 def codes_in(text: str, path: str) -> Mapping[tuple[str, int], CodeType]:
     """The code objects of a file's functions, by qualified name and how many of that name come before it."""
     found: dict[tuple[str, int], CodeType] = {}
-    for code in _nested(compile(text, path, "exec", dont_inherit=True)):
+    for code in nested(compile(text, path, "exec", dont_inherit=True)):
         number = 0
         while (code.co_qualname, number) in found:
             number += 1
@@ -175,11 +175,12 @@ def key_of(function: FunctionType, file: SourceFile) -> tuple[str, int] | None:
     return None
 
 
-def _nested(code: CodeType) -> Iterator[CodeType]:
+def nested(code: CodeType) -> Iterator[CodeType]:
+    """The code objects inside another one."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield constant
-            yield from _nested(constant)
+            yield from nested(constant)
 
 
 def compiled(node: Definition, function: FunctionType) -> CodeType | None:
@@ -202,7 +203,7 @@ def compiled(node: Definition, function: FunctionType) -> CodeType | None:
         made = compile(module, function.__code__.co_filename, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, TypeError):
         return None
-    code = next((c for c in _nested(made) if c.co_name == function.__code__.co_name), None)
+    code = next((c for c in nested(made) if c.co_name == function.__code__.co_name), None)
     return code if code is not None and code.co_freevars == free else None
 
 

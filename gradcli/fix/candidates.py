@@ -250,10 +250,10 @@ def forward_edits(setting: Setting) -> Iterator[Candidate]:
             yield from saved_attributes(setting.draft.part(role).node, setting.draft.backward.node)
             if setting.idiom.by_methods and not setting.draft.has("setup_context"):
                 forward, backward = setting.draft.part(role), setting.draft.backward
-                captured = [
-                    name for name in captured_by(forward).keys() - captured_by(backward).keys() if "." not in name
-                ]
-                yield from saved_arguments(forward.node, backward.node, slots(setting), sorted(captured))
+                captured = captured_by(forward.function).keys() - captured_by(backward.function).keys()
+                yield from saved_arguments(
+                    forward.node, backward.node, slots(setting), sorted(n for n in captured if "." not in n)
+                )
             yield from _recomputed(setting, role)
 
 

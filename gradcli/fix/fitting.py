@@ -81,7 +81,8 @@ class Library:
                 found.append((1, value, atom.node))
         for atom in (*self._scopes[0].tensors, *self._scopes[0].cotangents):
             for axis, size in enumerate(atom.shape):
-                found.append((2.1, float(size), build(f"A.shape[{axis}]", A=atom.node)))
+                counted = self._idiom.axis(axis, len(atom.shape))
+                found.append((2.1, float(size), build(f"A.shape[{counted}]", A=atom.node)))
             if len(atom.shape) > 1:
                 whole = "A.numel()" if self._idiom.by_methods else "A.size"
                 found.append((2, float(np.prod(atom.shape)), build(whole, A=atom.node)))

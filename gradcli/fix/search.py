@@ -28,6 +28,7 @@ from gradcli.patches import Patch
 from gradcli.runner.arguments.prepare import Prepared
 from gradcli.runner.case import check_object
 from gradcli.runner.outcome.proof import Proof, brings_sizes, proof_of, tells_numbers, tells_sizes
+from gradcli.runner.outcome.ranks import WRONG_THERE, OtherRanks
 from gradcli.runner.outcome.sharing import Broken, Spared, sparing_others
 from gradcli.verdict import Verdict
 from gradcli.watchdog.case import watched
@@ -104,9 +105,10 @@ class Search:
             found = self._sparing_others(draft, made, proof)
             if found is None:
                 continue
-            if tells_numbers(self.ready, self.target, draft, made, check=check_object):
+            told = tells_numbers(self.ready, self.target, draft, made, check=check_object)
+            if told and self._other_ranks.hold(made.codes):
                 return found
-            self._doubtful.append((draft, *found))
+            self._doubtful.append((draft, found[0], self._qualified(found[1], made)))
         return None
 
     def _pushed_forward(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:
@@ -148,6 +150,12 @@ class Search:
             return None
         sentences = (*proof.sentences, *found.proven)
         return found.draft, replace(proof, sentences=sentences, unproven=found.unproven)
+
+    def _qualified(self, proof: Proof, made: Draft) -> Proof:
+        """The proof of a patch that may not hold at other numbers of axes: it says so where that is the case."""
+        if self._other_ranks.hold(made.codes):
+            return proof
+        return replace(proof, unproven=(*proof.unproven, WRONG_THERE))
 
     def _recomputed(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:
         """A backward that differentiates forward by autograd, where that passes."""
@@ -197,6 +205,10 @@ class Search:
         return 2 if wanted and is_differentiable(self.ready, self.target, self.seed) else 1
 
     @cached_property
+    def _other_ranks(self) -> OtherRanks:
+        return OtherRanks(ready=self.ready, target=self.target, check=check_object)
+
+    @cached_property
     def _other_sizes(self) -> Probes | None:
         return probes_at_other_sizes(self.ready, self.target, self.seed)
 
@@ -216,7 +228,7 @@ class Search:
         return self.ready.backend.name in ("torch", "engine")
 
     def _idiom(self, draft: Draft) -> Idiom:
-        return idiom_of([p.function for p in draft.parts], [p.node for p in draft.parts], self.ready.backend.name)
+        return idiom_of(draft, self.ready.backend.name)
 
     def _fixed(self, seen: Examination, draft: Draft, rounds: int) -> tuple[Draft, Proof] | None:
         """The draft with one mistake after the other fixed, and the proof of the last version."""
@@ -254,7 +266,7 @@ class Search:
                 enough = proof is not None and self._is_enough(proof, draft, made)
                 found = self._sparing_others(draft, made, proof) if proof is not None and enough else None
                 if found is not None:
-                    return found
+                    return found[0], self._qualified(found[1], made) if candidate in deferred else found[1]
                 if wrong and not enough:
                     partial.append((candidate.cost + 1, candidate))
                     self.missed.append((draft, made))
@@ -263,10 +275,12 @@ class Search:
     def _holds_otherwise(self, seen: Examination, draft: Draft, candidate: Candidate) -> bool:
         """Whether an edit is right at other values of the numbers that the functions take from around them.
 
-        Edits that are not come later: they are right only if such numbers depend on each other, as `SQRT_2` and
-        `INVERSE_OF_SQRT_2` do.
+        Also where inputs have another number of axes. Edits that are not come later: they are right only if such
+        numbers depend on each other, as `SQRT_2` and `INVERSE_OF_SQRT_2` do, or if the number of axes is meant.
         """
         codes = draft.codes_with(candidate.changes) or {}
+        if not self._other_ranks.hold(codes):
+            return False
         for number in captured_in(draft):
             there = self._varied.get(number)
             if there is None:
@@ -343,7 +357,8 @@ class Search:
         framework: Any = self.ready.backend.framework  # type: ignore[attr-defined]  # every backend here has one
         known = usable(draft, code)
         around: dict[str, Any] = {name: each.value for name, each in known.items()}
-        around |= {each.name.partition(".")[0]: each.home for each in known.values() if isinstance(each.home, type)}
+        owners = {name.partition(".")[0] for name in known if "." in name}
+        around |= {owner: part.function.__globals__[owner] for owner in owners}
         scopes = []
         for probe in probes.each or ():
             seen = around | names_at_end(code, probe.returned)

@@ -35,10 +35,10 @@ def stages(
         yield lambda: needed(setting, [f.input for f in seen.findings if f.kind is K.NEEDS_INPUT_GRAD])
     yield first
     yield lambda: forward_edits(setting)
-    yield lambda: iter(tuple(deferred))
     if values:
         yield lambda: farther(setting)
-        yield lambda: iter(tuple(deferred))
+    yield lambda: iter(tuple(deferred))
+    if values:
         yield lambda: farthest(setting)
 
 

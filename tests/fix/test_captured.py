@@ -78,6 +78,33 @@ def made(temperature):
 
 Own = made(0.5)
 """
+OF_HELPERS = """
+
+DEFINITION
+
+
+class Own(Base):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.sin(x * CALL)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * torch.cos(x * CALL)
+"""
+HELPERS = {
+    "Base.rate": (
+        "class Base(Function):\n    rate = 1.5\n\n    @classmethod\n    def factor(cls):\n        return cls.rate\n",
+        "Own.factor()",
+    ),
+    "SETTINGS.rate": (
+        "from types import SimpleNamespace\n\nBase, SETTINGS = Function, SimpleNamespace(rate=1.5)\n\n\n"
+        "def factor():\n    return SETTINGS.rate\n",
+        "factor()",
+    ),
+}
 
 
 def added(text: str, folder) -> list[str]:
@@ -112,6 +139,13 @@ def test_numbers_that_depend_on_each_other_do_not_prevent_a_patch(tmp_path):
 def test_a_number_of_the_class_is_told_from_its_value(framework, tmp_path):
     pytest.importorskip("torch")
     assert added(HEAD[framework] + OF_CLASS, tmp_path) == ["return torch.where(x > 0, g, g * Own.slope)"]
+
+
+@pytest.mark.parametrize("name", HELPERS)
+def test_a_number_that_a_helper_reads_is_told_from_its_value(name, tmp_path):
+    definition, call = HELPERS[name]
+    text = HEAD["engine"] + OF_HELPERS.replace("DEFINITION", definition).replace("CALL", call)
+    assert added(text, tmp_path) == [f"return g * torch.cos(x * {call}) * {name}"]
 
 
 @pytest.mark.parametrize("framework", ["torch"])

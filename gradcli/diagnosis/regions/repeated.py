@@ -21,7 +21,7 @@ def lost_at_repeated_indices(suspect: Suspect) -> Named | None:
     draft = None if framework is None or suspect.is_beyond_slopes else draft_for(subject.info)
     if draft is None:
         return None
-    idiom = idiom_of([p.function for p in draft.parts], [p.node for p in draft.parts], framework.name)
+    idiom = idiom_of(draft, framework.name)
     for candidate in accumulated(draft.backward.node, idiom):
         changes = candidate.changes
         if all(_adds_at_an_index(change.old) for change in changes) and is_right_with(

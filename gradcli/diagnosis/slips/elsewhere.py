@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.base import Subject
 from gradcli.cases import Argument, with_defaults
 from gradcli.diagnosis.facts import Facts
 from gradcli.errors import UserCodeError
 from gradcli.inputs.hints.reading import read_hints
+from gradcli.targets import TargetInfo
 
 _BEYOND = (3.0, -3.0)
 """Factors of the inputs: to 3 and 6, where clamps and piecewise functions often change, and to the other signs. A
@@ -27,13 +27,13 @@ _LONGER = 2
 """Added to the smallest size, twice that to the next and so on: odd sizes, such as those of kernels, stay odd, and
 `n - 1` is not another size any more. Added to each size where forward insists on how they differ."""
 _AT_OTHER_SIZES, _AT_REORDERED_SIZES, _AT_OTHER_RANKS = "other sizes", "sizes in another order", "other ranks"
-_ELEMENTWISE = (None, "normal", "uniform", "positive", "unit", "open-interval", "literal", "npz")
+ELEMENTWISE = (None, "normal", "uniform", "positive", "unit", "open-interval", "literal", "npz")
 """Domains that longer inputs made of the same entries belong to, too."""
 _WITH_ZERO = (None, "normal", "uniform", "literal", "npz")
 """Domains that zeros may belong to."""
 _FURTHER = ("*", "...")
 """What stands for any number of axes in a documented shape."""
-_FEWEST = 3
+FEWEST = 3
 """The least length of an axis that is added."""
 _Resizing = Callable[[NDArray[Any]], tuple[NDArray[Any], tuple[int, ...]]]
 """From the value of a tensor to the same value, with axes of one entry added, and the shape it is to have."""
@@ -145,19 +145,19 @@ def at_other_ranks(facts: Facts) -> Iterator[Facts]:
     Axis 1 of a matrix is its last one as well, and an edit along the one may be meant along the other. None where
     documentation gives a shape: the number of axes is then meant.
     """
-    if _gives_ranks(facts.subject):
+    if gives_ranks(facts.subject.info, [a.name for a in facts.subject.arguments]):
         return
     sizes = _sizes(facts)
-    length = next(n for n in itertools.count(_FEWEST) if n not in sizes)
+    length = next(n for n in itertools.count(FEWEST) if n not in sizes)
     rank = max((a.value.ndim for a in facts.subject.arguments if a.is_tensor), default=0)
     last = partial(_shape_with_axis, rank=rank, length=length, at_end=True)
     first = partial(_shape_with_axis, rank=rank, length=length, at_end=False)
     yield from _kept(_AT_OTHER_RANKS, facts, [last, first] if rank else [])
 
 
-def _gives_ranks(subject: Subject) -> bool:
+def gives_ranks(info: TargetInfo, names: Sequence[str]) -> bool:
     """Whether documentation gives an argument a shape, without any further axes before it such as `*` or `...`."""
-    documented = read_hints(subject.info, [a.name for a in subject.arguments]).documented
+    documented = read_hints(info, names).documented
     return any(shape and not any(str(axis).startswith(_FURTHER) for axis in shape) for shape in documented.values())
 
 
@@ -210,7 +210,7 @@ def _resized(facts: Facts, reshaped: _Resizing) -> Facts | None:
 def _may_grow(argument: Argument) -> bool:
     if argument.value.dtype.kind in "iu":
         return argument.domain == "indices" and not argument.fixed
-    return argument.sparsity is None and argument.domain in _ELEMENTWISE
+    return argument.sparsity is None and argument.domain in ELEMENTWISE
 
 
 def _longer(value: NDArray[Any], shape: Sequence[int], generator: np.random.Generator) -> NDArray[Any]:

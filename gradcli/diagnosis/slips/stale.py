@@ -29,7 +29,7 @@ def stale_save(suspect: Suspect) -> Named | None:
     saved = [s for s in _saved(forward) if any(line >= s.lineno for line, _ in writes)]
     if not saved or not is_clear(suspect):
         return None
-    idiom = idiom_of([p.function for p in draft.parts], [p.node for p in draft.parts], framework.name)
+    idiom = idiom_of(draft, framework.name)
     for value in saved[:_MOST]:
         change = Change(value, idiom.copied(value))
         if not is_right_with(suspect, draft, [change], suspect.facts.elsewhere):

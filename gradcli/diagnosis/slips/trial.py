@@ -90,7 +90,7 @@ class Trial:
         """`codes` contain the hooks, and replace the functions' own code while something is tried."""
         self._draft, self._places, self._benches = draft, places, tuple(benches)
         self._hooks, self._codes, self._framework = hooks, codes, framework
-        self._idiom: Idiom = idiom_of([p.function for p in draft.parts], [p.node for p in draft.parts], framework.name)
+        self._idiom: Idiom = idiom_of(draft, framework.name)
         self._speller = Speller(self._idiom)
         self._scopes: dict[tuple[tuple[str, int], ...], Scope] = {}
         self._linear: dict[int, Place | None] = {}

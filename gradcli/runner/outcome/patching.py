@@ -18,7 +18,9 @@ from gradcli.runner.outcome.proof import (
     proof_of,
     tells_numbers,
     tells_sizes,
+    within,
 )
+from gradcli.runner.outcome.ranks import OtherRanks
 from gradcli.runner.outcome.sharing import Spared, sparing_others
 from gradcli.watchdog.case import Watchdog
 from gradcli.watchdog.limit import DELAY, TimeLimit
@@ -60,7 +62,8 @@ def with_patch(
         if made is None or proof is None or not known:
             continue
         holds = tells_sizes(ready, target, made.codes, check=check, limit=limit)
-        if holds and tells_numbers(ready, target, draft, made, check=check):
+        holds = holds and tells_numbers(ready, target, draft, made, check=check)
+        if holds and OtherRanks(ready=within(ready, limit), target=target, check=check).hold(made.codes):
             spared = sparing_others(ready, target, draft, made, check=check, limit=limit)
             if not isinstance(spared, Spared):
                 continue

@@ -66,11 +66,11 @@ def proof_of(
 
     The checks that the new code fails are added to `failed`.
     """
-    proof = _proof(_within(ready, limit), target, codes, check, limit, [] if failed is None else failed)
+    proof = _proof(within(ready, limit), target, codes, check, limit, [] if failed is None else failed)
     return None if limit is not None and limit.is_over else proof
 
 
-def _within(ready: Prepared, limit: TimeLimit | None) -> Prepared:
+def within(ready: Prepared, limit: TimeLimit | None) -> Prepared:
     """The case with as much time for each check as is left of the limit."""
     if limit is None:
         return ready
@@ -92,7 +92,7 @@ def _proof(
         return result
 
     with running(codes):
-        own = _checked(noted, ready, rebuilt(ready, target, codes), None)
+        own = checked(noted, ready, rebuilt(ready, target, codes), None)
         if own is None or own.verdict is not Verdict.PASSED:
             return None
         if own.resolution is not None and own.resolution > USUAL_RESOLUTION:
@@ -103,9 +103,9 @@ def _proof(
         elsewhere = _elsewhere(ready, target, codes, noted, limit)
         if elsewhere is None:
             return None
-        modes = {text: _checked(check, ready, rebuilt(ready, target, codes), each) for text, each in other_modes(ready)}
+        modes = {text: checked(check, ready, rebuilt(ready, target, codes), each) for text, each in other_modes(ready)}
     spoilt = any(
-        _has_failed(modes[text]) and not _has_failed(_checked(check, ready, target, inputs))
+        _has_failed(modes[text]) and not _has_failed(checked(check, ready, target, inputs))
         for text, inputs in other_modes(ready)
     )
     if spoilt or any(_wrong_shapes_of(check, ready, target, inputs) != names for inputs, names in elsewhere.refused):
@@ -141,7 +141,7 @@ def _elsewhere(
     for inputs in tried:
         if limit is not None and limit.is_over:
             return None
-        there = _checked(check, ready, rebuilt(ready, target, codes), inputs)
+        there = checked(check, ready, rebuilt(ready, target, codes), inputs)
         if there is not None and there.verdict is Verdict.FAILED:
             if not all(of_shape(e) for e in failures_of(there)):
                 return None
@@ -154,7 +154,7 @@ def _wrong_shapes_of(
     check: CaseCheck, ready: Prepared, target: object, inputs: tuple[InputSpec, ...]
 ) -> frozenset[str | None]:
     """The inputs for which the target as it is returns gradients of wrong shapes."""
-    before = _checked(check, ready, target, inputs)
+    before = checked(check, ready, target, inputs)
     return frozenset() if before is None else _shapes_among(before)
 
 
@@ -217,7 +217,7 @@ def _sentences(own: CheckResult, others: int, modes: Sequence[str]) -> Iterator[
         yield f"it passes with {', with '.join(modes)}"
 
 
-def _checked(
+def checked(
     check: CaseCheck, ready: Prepared, target: object, inputs: Sequence[InputSpec] | None
 ) -> CheckResult | None:
     """The result at the case's own inputs, or at others; None if none are found."""
@@ -288,7 +288,7 @@ def tells_sizes(
         for inputs in _unequal_inputs(ready):
             if limit is not None and limit.is_over:
                 return False
-            if _has_failed(_checked(check, _within(ready, limit), rebuilt(ready, target, codes), inputs)):
+            if _has_failed(checked(check, within(ready, limit), rebuilt(ready, target, codes), inputs)):
                 return False
     return limit is None or not limit.is_over
 

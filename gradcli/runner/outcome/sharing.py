@@ -6,12 +6,11 @@ from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any
 
-from gradcli.backends.attribution import is_users_file
-from gradcli.backends.frameworks_used import Names, is_pythons, references
 from gradcli.backends.registry import backends_for
 from gradcli.cases import CheckSpec, InputsFrom
 from gradcli.diagnosis.slips.hooks import running
 from gradcli.edits.draft import Draft
+from gradcli.edits.helpers import functions_reached, is_users_module
 from gradcli.edits.own_copy import is_edited, with_own_copies
 from gradcli.errors import GradcliError
 from gradcli.frozen import dataclass
@@ -24,8 +23,6 @@ from gradcli.verdict import Verdict
 from gradcli.watchdog.limit import TimeLimit
 
 _WITH_MODULE = (type, FunctionType)
-_MOST_VALUES = 2_000
-"""Visited from one Function; the helpers of a backward lie within a few dozen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +124,7 @@ def _namespaces(functions: Sequence[Callable[..., Any] | None]) -> Iterator[dict
     names = {f.__module__ for f in functions if isinstance(f, FunctionType)}
     for module in list(sys.modules.values()):
         # `type`, not `isinstance`: that asks an object for its class, and a hostile one raises.
-        if type(module) is ModuleType and id(vars(module)) not in homes and _is_users(module):
+        if type(module) is ModuleType and id(vars(module)) not in homes and is_users_module(module):
             values = list(vars(module).values())
             if any((v.__name__ if type(v) is ModuleType else _module_of(v)) in names for v in values):
                 yield vars(module)
@@ -138,11 +135,6 @@ def _module_of(value: object) -> str | None:
         return value.__module__ if isinstance(value, _WITH_MODULE) else None
     except Exception:  # whatever an object of the user's raises when it is looked at: it is no Function
         return None
-
-
-def _is_users(module: ModuleType) -> bool:
-    file = getattr(module, "__file__", None)
-    return isinstance(file, str) and is_users_file(file)
 
 
 def _described(value: object) -> TargetInfo | None:
@@ -158,29 +150,8 @@ def _parts(info: TargetInfo) -> tuple[int, ...]:
 
 def _reaches(info: TargetInfo, edited: Sequence[FunctionType]) -> bool:
     """Whether what a Function runs, or may call, is one of the edited functions."""
-    level: list[tuple[object, Names]] = [
-        (each, frozenset()) for each in (info.forward, info.backward, info.setup_context, info.jvp, *info.rules)
-    ]
-    seen: set[tuple[int, Names]] = set()
-    while level and len(seen) < _MOST_VALUES:
-        fresh = [each for each in level if (id(each[0]), each[1]) not in seen]
-        if any(value is function for value, _ in fresh for function in edited):
-            return True
-        seen |= {(id(value), names) for value, names in fresh}
-        level = [each for value, names in fresh if _is_followed(value) for each in references(value, names)]
-    return False
-
-
-def _is_followed(value: object) -> bool:
-    """Whether a value may lead to a function of the user's."""
-    if isinstance(value, FunctionType):
-        return is_users_file(value.__code__.co_filename)
-    if isinstance(value, ModuleType):
-        return _is_users(value)
-    if isinstance(value, type):
-        home = sys.modules.get(value.__module__)
-        return home is None or _is_users(home)
-    return not is_pythons(value) and type(value).__module__ in ("builtins", "functools")
+    own = (info.forward, info.backward, info.setup_context, info.jvp, *info.rules)
+    return any(each is function for each in functions_reached(own) for function in edited)
 
 
 def _checked(ready: Prepared, target: object, user: User, check: CaseCheck) -> list[CheckResult | None]:

@@ -1,0 +1,79 @@
+"""Whether an edit of backward is right where inputs have another number of axes, which forward may take as well."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from types import CodeType, FunctionType
+from typing import final
+
+from gradcli.cases import InputSpec
+from gradcli.diagnosis.slips.elsewhere import ELEMENTWISE, FEWEST, gives_ranks
+from gradcli.diagnosis.slips.hooks import running
+from gradcli.frozen import dataclass
+from gradcli.inputs.domains import INTEGRAL
+from gradcli.results import CheckResult
+from gradcli.runner.arguments.prepare import Prepared
+from gradcli.runner.outcome.proof import CaseCheck, checked, failures_of, input_of, of_shape, rebuilt
+from gradcli.verdict import Verdict
+
+WRONG_THERE = "with another number of axes, which forward takes as well, the patched backward is not right"
+_JUDGED = (Verdict.PASSED, Verdict.FAILED)
+_ONLY = ("returns", "gradient")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OtherRanks:
+    """A target at inputs with an axis more or less: `x.shape[1]` is `x.shape[-1]` only for a matrix."""
+
+    ready: Prepared
+    target: object
+    check: CaseCheck
+
+    def hold(self, codes: Mapping[FunctionType, CodeType]) -> bool:
+        """Whether new code for some of the target's functions is right wherever backward is meant for the inputs."""
+        meant = self._meant  # of the code as it is
+        with running(codes):
+            for inputs in meant:
+                there = self._checked(rebuilt(self.ready, self.target, codes), inputs)
+                if there is None or there.verdict not in (Verdict.PASSED, Verdict.INCONCLUSIVE):
+                    return False
+        return True
+
+    @cached_property
+    def _meant(self) -> tuple[tuple[InputSpec, ...], ...]:
+        """The inputs for which backward is meant as it is.
+
+        It returns gradients of the right shapes there, and those that are right at the case's own inputs are so there.
+        """
+        there = ((inputs, self._checked(self.target, inputs)) for inputs in _of_other_ranks(self.ready))
+        judged = [(inputs, found) for inputs, found in there if found is not None and found.verdict in _JUDGED]
+        fitting = [(i, _wrong_in(found)) for i, found in judged if not any(of_shape(e) for e in failures_of(found))]
+        own = self._checked(self.target, None) if any(wrong for _, wrong in fitting) else None
+        return tuple(inputs for inputs, wrong in fitting if own is None or wrong <= _wrong_in(own))
+
+    def _checked(self, target: object, inputs: tuple[InputSpec, ...] | None) -> CheckResult | None:
+        case = self.ready.case
+        settings = replace(case.settings, order=1, samples=1, only=_ONLY)
+        return checked(self.check, replace(self.ready, case=replace(case, settings=settings)), target, inputs)
+
+
+def _wrong_in(result: CheckResult) -> frozenset[str | None]:
+    return frozenset(map(input_of, failures_of(result)))
+
+
+def _of_other_ranks(ready: Prepared) -> Iterator[tuple[InputSpec, ...]]:
+    """The inputs where those with the most axes have one more, the first or the last, or lack the first.
+
+    None where documentation gives a shape, or such an input has values of its own.
+    """
+    specs = ready.supply.specs
+    rank = max((len(s.shape) for s in specs if s.shape is not None), default=0)
+    longest = [s for s in specs if s.shape is not None and len(s.shape) == rank]
+    free = all(s.value is None and s.layout is None and s.domain in (*ELEMENTWISE, *INTEGRAL) for s in longest)
+    if not rank or not free or gives_ranks(ready.info, [s.name for s in specs]):
+        return
+    length = next(n for n in itertools.count(FEWEST) if all(n not in (s.shape or ()) for s in specs))
+    for first, cut, last in (((length,), 0, ()), ((), 0, (length,)), *((((), 1, ()),) if rank > 1 else ())):
+        yield tuple(replace(s, shape=(*first, *(s.shape or ())[cut:], *last)) if s in longest else s for s in specs)
