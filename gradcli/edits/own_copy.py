@@ -10,7 +10,7 @@ from types import CodeType
 from typing import Any
 
 from gradcli.edits.draft import Draft, Part
-from gradcli.edits.source import are_alike, codes_in, parsed
+from gradcli.edits.source import are_alike, codes_in, indent_of, parsed
 from gradcli.frozen import dataclass
 
 _METHODS = ("backward", "vjp", "forward", "setup_context", "jvp")
@@ -95,7 +95,7 @@ def _moved(part: Part, name: str, body: ast.ClassDef, made: Draft, draft: Draft)
     yield _Lines(first, last, tuple(_lines(draft.file.text)[slice(*_extent(before.node))]))
     lines = _lines(made.file.text)
     end = b"\r\n" if lines[body.lineno - 1].endswith(b"\r\n") else b"\n"
-    new = _as_method(lines[first:last], part, name, made, " " * body.body[0].col_offset, end)
+    new = _as_method(lines[first:last], part, name, made, indent_of(made.file, body.body[0]).encode(), end)
     held = [n for n in body.body if isinstance(n, ast.Assign) and [ast.unparse(t) for t in n.targets] == [name]]
     if held:
         yield _Lines(*_extent(held[0]), tuple(new))
@@ -104,17 +104,16 @@ def _moved(part: Part, name: str, body: ast.ClassDef, made: Draft, draft: Draft)
         yield _Lines(stop, stop, (end, *new))
 
 
-def _as_method(lines: list[bytes], part: Part, name: str, made: Draft, indent: str, end: bytes) -> list[bytes]:
+def _as_method(lines: list[bytes], part: Part, name: str, made: Draft, indent: bytes, end: bytes) -> list[bytes]:
     """The lines of a function as those of a static method with a name, at the indent of a class."""
     node: Any = part.node
-    place = node.lineno - 1 - _extent(node)[0]
+    place, own = node.lineno - 1 - _extent(node)[0], indent_of(made.file, node).encode()
     lines = [line if line.endswith(b"\n") else line + end for line in lines]
     lines[place] = lines[place].replace(f"def {node.name}".encode(), f"def {name}".encode(), 1)
     if not isinstance(made.tree.parent(node), ast.ClassDef):
-        lines.insert(0, b" " * node.col_offset + b"@staticmethod" + end)
-    more = len(indent) - node.col_offset
+        lines.insert(0, own + b"@staticmethod" + end)
     blank = {b"\n", b"\r\n"}
-    return [line if line in blank else b" " * more + line if more > 0 else line[-more:] for line in lines]
+    return [indent + line[len(own) :] if line not in blank and line.startswith(own) else line for line in lines]
 
 
 def _extent(node: Any) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, final
 
-from gradcli.edits.source import SourceFile, TextEdit, are_alike, edited, segment, span
+from gradcli.edits.source import SourceFile, TextEdit, are_alike, edited, indent_of, segment, span
 from gradcli.frozen import dataclass
 
 
@@ -90,7 +90,7 @@ class Tree:
         several = change.new if isinstance(change.new, tuple) else (change.new,)
         if not several:
             start, stop = self._whole_lines(start, stop)
-        indent = " " * getattr(change.old, "col_offset", 0)
+        indent = indent_of(self.file, change.old)
         lines = "\n".join(ast.unparse(self._with_holes(each, kept)) for each in several)
         return _Plan(start, stop, lines.replace("\n", f"\n{indent}"), kept, [True] * len(kept))
 

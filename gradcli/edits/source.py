@@ -129,13 +129,15 @@ def are_alike(one: object, other: object) -> bool:
 
 
 def edited(file: SourceFile, edits: Sequence[TextEdit]) -> str:
-    """The text with the edits made. Raises ValueError where two of them overlap."""
+    """The text with the edits made, in the line ends of the file. Raises ValueError where two of them overlap."""
     whole = file.text.encode()
+    ends = "\r\n" if "\r\n" in file.text else "\n"
     ordered = sorted(edits, key=lambda e: (e.start, e.stop))
     if any(one.stop > other.start for one, other in itertools.pairwise(ordered)):
         raise ValueError("two edits change the same place")
     for edit in reversed(ordered):
-        whole = whole[: edit.start] + edit.text.encode() + whole[edit.stop :]
+        text = edit.text.replace("\r\n", "\n").replace("\n", ends)
+        whole = whole[: edit.start] + text.encode() + whole[edit.stop :]
     return whole.decode()
 
 
@@ -144,6 +146,13 @@ def span(file: SourceFile, node: ast.AST) -> tuple[int, int]:
     starts = file.starts
     placed: Any = node
     return starts[placed.lineno - 1] + placed.col_offset, starts[placed.end_lineno - 1] + placed.end_col_offset
+
+
+def indent_of(file: SourceFile, node: ast.AST) -> str:
+    """The blanks or tabs that the line of a node begins with."""
+    start, _ = span(file, node)
+    line = file.text.encode()[:start].rpartition(b"\n")[2].decode()
+    return line[: len(line) - len(line.lstrip())]
 
 
 def segment(file: SourceFile, node: ast.AST) -> str:

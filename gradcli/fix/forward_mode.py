@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from gradcli.edits.draft import Draft, Part
-from gradcli.edits.source import TextEdit, Written, edited, key_of, span, written
+from gradcli.edits.source import TextEdit, Written, edited, indent_of, key_of, span, written
 
 _TWICE_BACKWARD = """# Computes the jvp by autograd, as the vjp of forward's vjp; written by gradcli fix.
 output, pull_back = {torch}.func.vjp({owner}.forward, *{ctx}.saved_tensors)
@@ -75,7 +75,7 @@ def _twice_backward(draft: Draft, jvp: ast.FunctionDef, namespace: str | None) -
         torch=namespace,
         tangents=f"({', '.join(tangents)},)" if len(tangents) < 2 else f"({', '.join(tangents)})",
     )
-    return lines.replace("\n", "\n" + " " * jvp.body[0].col_offset)
+    return lines.replace("\n", "\n" + indent_of(draft.file, jvp.body[0]))
 
 
 def _saves_all(setup: ast.AST) -> bool:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gradcli.edits.draft import Draft
-from gradcli.edits.source import TextEdit, edited, span
+from gradcli.edits.source import TextEdit, edited, indent_of, span
 
 _NAME = "once_differentiable"
 _HOMES = {"torch": "torch.autograd.function", "engine": "gradcli.engine.autograd.function"}
@@ -21,7 +21,7 @@ def once_differentiable(draft: Draft, framework: str, namespace: str | None) -> 
     is_known = _NAME in draft.backward.function.__globals__
     mark = _NAME if is_known or namespace is None else f"{namespace}.autograd.function.{_NAME}"
     first, _ = span(draft.file, backward)
-    edits = [TextEdit(start=first, stop=first, text=f"@{mark}\n{' ' * backward.col_offset}")]
+    edits = [TextEdit(start=first, stop=first, text=f"@{mark}\n{indent_of(draft.file, backward)}")]
     if not is_known and namespace is None:
         imports = [n for n in draft.file.tree.body if isinstance(n, ast.Import | ast.ImportFrom)]
         if not imports:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from gradcli.edits.draft import Draft
 from gradcli.edits.recomputing import saved_parameters
-from gradcli.edits.source import TextEdit, edited, span
+from gradcli.edits.source import TextEdit, edited, indent_of, span
 
 _BODY = """# Runs forward again and differentiates it by autograd; written by gradcli fix.
 with {torch}.enable_grad():
@@ -25,11 +25,13 @@ return tuple(next(grads) if n else None for n in needed)"""
 which the same tensor was passed."""
 
 
-def recomputing(draft: Draft, namespace: str | None, numbers: Collection[str]) -> Draft | None:
+def recomputing(
+    draft: Draft, namespace: str | None, numbers: Collection[str], *, all_differentiable: bool
+) -> Draft | None:
     """The draft with such a backward; None where forward does not have the form that it needs.
 
     Forward takes ctx, tensors, which it saves or can save, and `numbers`, other values, which it keeps on ctx or can
-    keep there.
+    keep there. Of indices, labels and other tensors without a gradient none is asked for.
     """
     backward = draft.backward.node
     if namespace is None or not draft.has("forward"):
@@ -53,7 +55,9 @@ def recomputing(draft: Draft, namespace: str | None, numbers: Collection[str]) -
     kept |= {name: name for name in more}
     tensors = [name for name in given if name in saved or name not in kept]
     first = backward.body[1] if ast.get_docstring(backward) and len(backward.body) > 1 else backward.body[0]
-    lines = (_BODY if tensors == given and len(cotangents) == 1 else _BODY_WITH_OTHERS).format(
+    indent = indent_of(draft.file, first)
+    is_plain = all_differentiable and tensors == given and len(cotangents) == 1
+    lines = (_BODY if is_plain else _BODY_WITH_OTHERS).format(
         ctx=ctx,
         g=cotangents[0] if len(cotangents) == 1 else f"({', '.join(cotangents)})",
         torch=namespace,
@@ -61,12 +65,12 @@ def recomputing(draft: Draft, namespace: str | None, numbers: Collection[str]) -
         unpacked=", ".join(tensors) if len(tensors) > 1 else f"({tensors[0]},)" if tensors else "()",
         values=", ".join(name if name in tensors else f"{ctx}.{kept[name]}" for name in given),
     )
-    text = lines.replace("\n", "\n" + " " * first.col_offset)
+    text = lines.replace("\n", "\n" + indent)
     edits = [TextEdit(start=span(draft.file, first)[0], stop=span(draft.file, backward.body[-1])[1], text=text)]
     if saved != tensors or more:
-        context, indent = forward.args.args[0].arg, " " * saving.col_offset
+        context, there = forward.args.args[0].arg, indent_of(draft.file, saving)
         new = f"{ast.unparse(saving.func)}({', '.join(tensors)})"
-        new += "".join(f"\n{indent}{context}.{name} = {name}" for name in more)
+        new += "".join(f"\n{there}{context}.{name} = {name}" for name in more)
         start, stop = span(draft.file, saving)
         edits.append(TextEdit(start=start, stop=stop, text=new))
     return draft.at(edited(draft.file, edits))

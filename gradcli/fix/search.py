@@ -159,8 +159,13 @@ class Search:
 
     def _recomputed(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:
         """A backward that differentiates forward by autograd, where that passes."""
-        plain = [a.name for subject in seen.subjects[:1] for a in subject.arguments if not a.is_tensor]
-        made = recomputing(draft, self._idiom(draft).namespace, plain) if self._has_autograd else None
+        if not self._has_autograd:
+            return None
+        given = [a for subject in seen.subjects[:1] for a in subject.arguments]
+        tensors = [a for a in given if a.is_tensor]
+        plain = {p.name for p in self.ready.info.parameters} - {a.name for a in tensors}
+        smooth = all(a.requires_grad for a in tensors)
+        made = recomputing(draft, self._idiom(draft).namespace, plain, all_differentiable=smooth)
         proof = None if made is None else proof_of(self.ready, self.target, made.codes, check=check_object)
         return None if made is None or proof is None else self._sparing_others(draft, made, proof)
 

@@ -94,3 +94,27 @@ def test_two_outputs_of_one_tensor_that_is_passed_twice(framework, tmp_path):
     expected = through(r * 0.7, t.exp(-r) * t.cos(x) / (1 + r))
     for found, right in zip(through(*own.apply(x, x, 0.7)), expected, strict=True):
         np.testing.assert_allclose(found, right, rtol=1e-10)
+
+
+LABELLED = """class Own(Function):
+    @staticmethod
+    def forward(ctx, x, labels, weight=2.0):
+        \"\"\"x: (n, k) numbers; labels: (n,) indices in [0, k)\"\"\"
+        ctx.save_for_backward(x, labels)
+        chosen = torch.exp(torch.sin(x)) * torch.cos(weight * x)
+        return chosen.gather(1, labels[:, None])[:, 0] * x[:, 0]
+
+    @staticmethod
+    def backward(ctx, g):
+        x, labels = ctx.saved_tensors
+        return g[:, None] * x, None, None
+"""
+
+
+@pytest.mark.parametrize("defaults", ["labels, weight=2.0", "labels"])
+def test_no_gradient_is_asked_for_labels_and_defaults_are_kept(defaults, tmp_path):
+    text = LABELLED.replace("labels, weight=2.0", defaults)
+    if "weight" not in defaults:
+        text = text.replace("weight * x", "2 * x").replace("None, None", "None")
+    added = patch_of(text, "engine", tmp_path).after
+    assert ("ctx.weight = weight" in added) is ("weight" in defaults)

@@ -139,9 +139,11 @@ def test_a_backward_of_one_piece_is_replaced_by_one_that_runs_forward_again(tmp_
     assert "output = Own.forward(ctx, *inputs)" in added(result)
 
 
-def test_a_saved_intermediate_result_is_computed_again_from_the_inputs(tmp_path):
+@pytest.mark.parametrize("indent", ["    ", "\t"])
+def test_a_saved_intermediate_result_is_computed_again_from_the_inputs(indent, tmp_path):
     forward = "square = x * x\nctx.save_for_backward(square)\nreturn square * x"
-    result = outcome(function(forward, "(square,) = ctx.saved_tensors\nreturn g * 3 * square"), "Own", tmp_path)
+    text = function(forward, "(square,) = ctx.saved_tensors\nreturn g * 3 * square").replace("    ", indent)
+    result = outcome(text, "Own", tmp_path)
     assert added(result) == ["ctx.save_for_backward(x)", "x, = ctx.saved_tensors", "square = x * x"]
     assert not result.patch.recomputes
 
