@@ -69,6 +69,11 @@ class TargetInfo:
     documentation: str = ""
     has_autodiff: bool = True
 
+    @property
+    def is_pushed(self) -> bool:
+        """Whether `backward` is a rule of forward mode, as of custom_jvp: it returns the outputs and their tangents."""
+        return self.backward is not None and self.has_jvp and self.jvp is None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:

@@ -167,6 +167,22 @@ def is_right_with(suspect: Suspect, draft: Draft, changes: Sequence[Change], els
     return True
 
 
+def keeps_outputs(facts: Facts, role: str) -> bool:
+    """Whether a rule of which the function of this role has changed still computes forward's outputs, if it does that.
+
+    In JAX, a rule of forward mode returns them beside their tangents, and `fwd` beside what it saves.
+    """
+    if role == "backward" and not facts.subject.info.is_pushed:
+        return True
+    try:
+        facts.subject.rebind(facts.subject.arguments)
+    except OverrunError:
+        raise
+    except UserCodeError:
+        return False
+    return True
+
+
 def fit(facts: Facts, place: int, rows: Sequence[Sequence[Gradient]]) -> bool:
     """Whether the gradients of an active input have its shape, or one that is summed down to it.
 

@@ -15,7 +15,7 @@ from typing import Any, final
 import numpy as np
 
 from gradcli.diagnosis.facts import Facts
-from gradcli.diagnosis.slips.bench import Bench, are_equal, are_finite, fit, judged, shapes_of, untracked
+from gradcli.diagnosis.slips.bench import Bench, are_equal, are_finite, fit, judged, keeps_outputs, shapes_of, untracked
 from gradcli.diagnosis.slips.conditions import Conditions
 from gradcli.diagnosis.slips.elsewhere import (
     at_other_numbers,
@@ -128,8 +128,7 @@ class SlipSearch:
         tried = self._tried = self._tried or self._prepared(draft)
         if tried is None or place not in tried.trial.wrong:
             return
-        position = self._facts.subject.active[place]
-        expressions = _expressions(draft, position, len(self._facts.subject.arguments))
+        expressions = _expressions(draft, self._facts, self._facts.subject.active[place])
         last = set(sorted(expressions, key=_position)[-_PLACES:])
         numbers = [n for n, p in enumerate(tried.places) if p in last]
         for stage in itertools.islice(tried.trial.stages(numbers), stages):
@@ -167,8 +166,7 @@ class SlipSearch:
     def _prepared(self, draft: Draft) -> "_Prepared | None":
         """Backward with hooks, run once; None if the run shows nothing."""
         hooks, ahead = Hooks(), Hooks()
-        subject = self._facts.subject
-        wanted = [_expressions(draft, position, len(subject.arguments)) for position in subject.active]
+        wanted = [_expressions(draft, self._facts, position) for position in self._facts.subject.active]
         places = places_in(draft.edited.node, set().union(*wanted))
         codes = _codes(draft, places, hooks, ahead)
         if codes is None:
@@ -226,7 +224,8 @@ class SlipSearch:
         whole = [(self._here, True), *((facts, False) for facts in self._elsewhere())]
         known = self._with_values([facts for facts, _ in whole], draft)
         with running(tried.codes if edited is None else edited):
-            if not all(facts.keeps_value() for facts in known) or not self._is_right(slip, edited, tried, whole):
+            kept = keeps_outputs(self._here, draft.role) and all(facts.keeps_value() for facts in known)
+            if not kept or not self._is_right(slip, edited, tried, whole):
                 return False
             further = (self._is_disproved(slip, edited, tried, *each) for each in self._further())
             return not any(further) and not any(self._is_lost(slip, edited, tried, f) for f in self._zeros())
@@ -379,11 +378,12 @@ def _position(node: ast.expr) -> tuple[int, int, int, int]:
     return node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0
 
 
-def _expressions(draft: Draft, position: int, count: int) -> set[ast.expr]:
-    node = draft.edited.node
+def _expressions(draft: Draft, facts: Facts, position: int) -> set[ast.expr]:
+    node, subject = draft.edited.node, facts.subject
+    number, count = (1, 2) if subject.info.is_pushed else (position, len(subject.arguments))
     body: list[ast.stmt] = [ast.Return(value=node.body)] if isinstance(node, ast.Lambda) else node.body
     found = [n for n in expressions_of(body, draft.tree) if not steers(n, draft)]
-    only = relevant(node, (position,), count) if draft.role == "backward" else saved_alone(node)
+    only = relevant(node, (number,), count) if draft.role == "backward" else saved_alone(node)
     return {n for n in found if only is None or n in only}
 
 
