@@ -51,9 +51,9 @@ def with_correction(finding: Finding, facts: Facts, place: int, mismatch: Mismat
     search, slip = _found(facts, place, mismatch)
     if slip is None or search.draft is None:
         return finding
-    said = finding.message
-    if finding.kind is FindingKind.WRONG_ENTRIES:  # which entries are wrong does not say what makes them so
-        said += "; " + sentence_of(slip, search.draft, str(finding.input)).removeprefix(f"{finding.input}: ")
+    said, sentence = finding.message, sentence_of(slip, search.draft, str(finding.input))
+    if finding.kind is FindingKind.WRONG_ENTRIES and sentence not in said:  # which are wrong does not say what is
+        said += "; " + sentence.removeprefix(f"{finding.input}: ")
     line = finding.location
     if line is None and (finding.kind is not FindingKind.MISSING_GRADIENT or search.draft.role != "backward"):
         line = location_of(slip, search.draft)

@@ -142,3 +142,36 @@ def test_a_local_name_of_forward_is_said_to_be_saved(framework, saved, by_x, tmp
     for finding in case.findings:
         assert ("forward has to save `mix` for this" in finding.message) is (saved == "w")
         assert "`mix`" in finding.message or "* mix" in finding.message
+
+
+BRANCH = """
+import {framework} as torch
+from {framework}.autograd import Function
+
+
+class Branch(Function):
+    @staticmethod
+    def forward(ctx, x, w, alpha=0.3):
+        mix = torch.sigmoid(w * w + alpha) * torch.cos(w)
+        ctx.save_for_backward(x, w)
+        return torch.where(torch.sin(7 * x) > 0, torch.sin(x) * mix, x)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return torch.where(torch.sin(7 * x) > 0, g * torch.cos(x){factor}, g), None, None
+"""
+
+
+@pytest.mark.usefixtures("unshrunk")
+@pytest.mark.parametrize("factor", [" * torch.sigmoid(w * w + 0.3) * torch.cos(w)", ""])
+def test_a_correction_is_said_once(factor, tmp_path):
+    file = tmp_path / f"branch_{len(factor)}.py"
+    file.write_text(BRANCH.format(framework="gradcli.engine", factor=factor))
+    inputs = {"x": {"shape": [3, 4]}, "w": {"shape": [3, 4], "requires_grad": False}}
+    case = gradcli.check(f"{file}:Branch", inputs, order=1, samples=1, only=("gradient",)).cases[0]
+    assert case.verdict is (Verdict.PASSED if factor else Verdict.FAILED)
+    for finding in case.findings:
+        assert finding.kind is FindingKind.WRONG_ENTRIES
+        assert finding.message.count("with this corrected") == 1, finding.message
+        assert finding.message.count("forward has to save `mix`") == 1
