@@ -182,7 +182,9 @@ def _gradients(
             found.append((perhaps_replaced(at_unused_value(finding, subject.info), subject), witness, own))
     unexplained = [str(finding.input) for finding, _, _ in found if finding.location is None]
     for finding, witness, own in found:
-        seen = Seen(wrong=unexplained, right=right, wrong_entries=_wrong_entries(finding, witness, own))
+        outputs = sorted({e.output for e in own if e.output is not None})
+        entries = _wrong_entries(finding, witness, own)
+        seen = Seen(wrong=unexplained, right=right, wrong_entries=entries, outputs=outputs)
         placed, label = _located(finding, witness, seen), own[0].note if witness is not subject else None
         yield replace(placed, message=f"{placed.message}; the error appears {label}") if label else placed
 

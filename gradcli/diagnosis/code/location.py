@@ -13,6 +13,7 @@ from gradcli.backends.attribution import is_users_file
 from gradcli.backends.base import Subject
 from gradcli.diagnosis.code.ancestry import Ancestry
 from gradcli.diagnosis.code.source import FunctionSource, function_tree
+from gradcli.diagnosis.code.tangents import line_of_tangent
 from gradcli.diagnosis.code.traced import first_rounded, first_rounding, last_written, traced
 from gradcli.diagnosis.code.watch import watched_write
 from gradcli.findings import FindingKind
@@ -36,12 +37,14 @@ class Seen:
     """What the checks saw of the gradients.
 
     Nothing else explains those of the inputs `wrong`, those of the inputs `right` are right and not zero, and
-    `wrong_entries` tells which entries of the finding's own gradient are wrong, where that is known.
+    `wrong_entries` tells which entries of the finding's own gradient are wrong, where that is known. It is wrong for
+    these `outputs`.
     """
 
     wrong: Sequence[str] = ()
     right: Sequence[str] = ()
     wrong_entries: NDArray[np.bool_] | None = None
+    outputs: Sequence[int] = ()
 
 
 _NOTHING = Seen()
@@ -88,7 +91,7 @@ def locate(finding: Finding, subject: Subject, seen: Seen = _NOTHING) -> Suspect
     executed = _executed_lines(subject, source)
     slot = None if subject.info.inner else _slot(finding, subject)
     search = _Search(finding=finding, subject=subject, source=source, executed=executed, seen=seen)
-    line = _return_line(source, executed) if slot is None else _filled_line(search, slot)
+    line = _whole_line(search) if slot is None else _filled_line(search, slot)
     line = _shared_line(search) or line if finding.input in seen.wrong else line
     if line is None and _last_return(source, executed) is None:
         line = _last_statement(source, executed)
@@ -160,6 +163,15 @@ def _executed_lines(subject: Subject, source: FunctionSource) -> set[int]:
 
     traced(subject, follow)
     return lines or _all_lines(source)
+
+
+def _whole_line(search: _Search) -> int | None:
+    """The line that calculated the tangents that a rule of forward mode returns; else that of the return statement."""
+    subject, source, executed = search.subject, search.source, search.executed
+    statement, name, line = _last_return(source, executed), search.finding.input, None
+    if subject.info.is_pushed and statement is not None:
+        line = line_of_tangent(subject, source.tree, statement.value, executed, name=name, outputs=search.seen.outputs)
+    return line or _return_line(source, executed)
 
 
 def _all_lines(source: FunctionSource) -> set[int]:
