@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 from gradcli.diagnosis.added_terms import is_added
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.forms import MOST_ENTRIES, Form, forms
-from gradcli.diagnosis.slips.elsewhere import at_other_sizes
+from gradcli.diagnosis.slips.elsewhere import at_other_sizes, far_away
 from gradcli.diagnosis.suspect import Named, Suspect
 from gradcli.diagnosis.table import Gradient
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
 
 _NICE = 1e-6
+_ROUNDED = 1e-3
+"""Relative errors up to this may be rounding, where terms of large inputs cancel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,16 +39,17 @@ def missing_term(suspect: Suspect) -> Named | None:
     term = None if suspect.is_beyond_slopes else lacking_term(suspect)
     if term is None:
         return None
+    here = "" if _holds_further(suspect, term) else " at inputs such as these, but not at others that are larger"
     if term.coefficient < 0 and is_added(term.coefficient, term.form, suspect.facts.subject):
         return (
             FindingKind.MISSING_TERM,
             f"{suspect.name}: the returned gradient has the extra term {_number(-term.coefficient)}{term.form}; "
-            "without it, it is right",
+            f"without it, it is right{here}",
             {},
         )
     return (
         FindingKind.MISSING_TERM,
-        f"{suspect.name}: the returned gradient lacks the term {term.text}; with the term added, it is right",
+        f"{suspect.name}: the returned gradient lacks the term {term.text}; with the term added, it is right{here}",
         {},
     )
 
@@ -93,6 +96,24 @@ def _holds_at_other_sizes(suspect: Suspect, form: Form) -> bool:
     returned = [g for g in there.gradients if g is not None and g.shape == there.shape]
     c = _coefficient(there.facts, there.block, returned, same) if len(returned) == len(there.gradients) else None
     return c is None or there.facts.judged(there.block, _fixed(returned, c, same)) is not False
+
+
+def _holds_further(suspect: Suspect, term: Term) -> bool:
+    """Whether the gradient is right with the term at larger inputs, as far as these are meant, or it is right without.
+
+    A threshold may lie between: the term of a branch of backward belongs to the inputs of that branch alone.
+    """
+    place = suspect.block
+    for facts, is_meant in () if suspect.facts.is_costly else far_away(suspect.facts):
+        there = suspect.at(facts, right=True) if facts.is_felt(place) else None
+        there = there if there is None or is_meant or there.is_beyond_slopes else None
+        same = None if there is None else next((f for f in forms(facts, place) if f.text == term.form), None)
+        returned = [] if there is None else [g for g in there.gradients if g is not None and g.shape == there.shape]
+        if same is None or there is None or len(returned) != len(there.gradients):
+            continue
+        if facts.judged(place, _fixed(returned, term.coefficient, same), relative=_ROUNDED) is False:
+            return False
+    return True
 
 
 def _fixed(returned: Sequence[NDArray[Any]], c: float, form: Form) -> list[Gradient]:

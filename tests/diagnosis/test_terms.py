@@ -2,8 +2,14 @@
 
 import pytest
 
+from gradcli import check
 from gradcli.findings import FindingKind
+from gradcli.verdict import Verdict
 from tests.programs.planted import assert_told, found, function
+
+
+def ramp(x):
+    return (x.abs() <= 3) * 1.0
 
 
 def sigmoid(x):
@@ -74,3 +80,21 @@ def test_matrix_products_of_an_output_with_more_axes_than_the_input_fit_or_are_l
     squares = function(lambda x: x.unsqueeze(2) * x.unsqueeze(1), lambda g, x, y: (g * x.unsqueeze(2).sin()).sum(1))
     (finding,) = found(squares, (4, 3))
     assert finding.kind is FindingKind.WRONG_GRADIENT, finding.message
+
+
+BRANCHED = function(lambda x: x.clamp(-3, 3) ** 2 / 4 + x, lambda g, x, y: g * (1 + ramp(x) * x / 4))
+HERE = "at inputs such as these, but not at others that are larger"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_term_of_one_branch_is_not_said_to_be_right_in_the_other(seed):
+    everywhere = function(lambda x: x * x / 4 + x, lambda g, x, y: g * (1 + x / 4))
+    right = function(lambda x: x.clamp(-3, 3) ** 2 / 4 + x, lambda g, x, y: g * (1 + ramp(x) * x / 2))
+    for made, fails, limited in ((BRANCHED, True, True), (everywhere, True, False), (right, False, False)):
+        drawn = {"x": {"shape": [3, 4]}}
+        case = check(made, drawn, order=1, samples=1, seed=seed, only=("gradient",), shrink=False).cases[0]
+        assert case.verdict is (Verdict.FAILED if fails else Verdict.PASSED)
+        for finding in case.findings:
+            assert finding.kind is FindingKind.MISSING_TERM
+            assert "1/4·grad_output·x" in finding.message
+            assert (HERE in finding.message) is limited
