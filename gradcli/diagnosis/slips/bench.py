@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.facts import DIRECTIONS, ROUNDING, Facts
-from gradcli.diagnosis.slips.hooks import Hooks, running
+from gradcli.diagnosis.slips.hooks import Hooks, compiled_expression, running
+from gradcli.diagnosis.slips.slip import Slip
+from gradcli.diagnosis.slips.standing import applies_another
 from gradcli.diagnosis.suspect import Suspect
 from gradcli.diagnosis.table import Gradient
 from gradcli.edits.draft import Draft
@@ -167,6 +169,35 @@ def is_right_with(suspect: Suspect, draft: Draft, changes: Sequence[Change], els
     return True
 
 
+def _is_transposed_again(facts: Facts) -> bool:
+    """Whether the derivative of the gradient by grad_output is right, which is linear in it; so where it has none.
+
+    Two values of the gradient give that derivative with rounding errors alone.
+    """
+    subject = facts.subject
+    gradient, generator = subject.derivative_map(2), np.random.default_rng(53)
+    at, further = (np.concatenate([subject.point, generator.normal(size=subject.codomain.size)]) for _ in range(2))
+    weights = generator.normal(size=subject.domain.size)
+    try:
+        change = gradient.value(further) - gradient.value(at)
+        claimed = gradient.vjp(at, weights) * (further - at)
+    except OverrunError:
+        raise
+    except UserCodeError:
+        return True
+    size = float(np.abs(weights) @ np.abs(change) + np.abs(claimed).sum())
+    return bool(abs(weights @ change - claimed.sum()) <= ROUNDING * size)
+
+
+def holds_again(slip: Slip, draft: Draft, facts: Facts) -> bool:
+    """Whether a corrected backward has the right derivative by grad_output, where it applies a Function for that."""
+    edited = None if slip.borrowed or draft.role != "backward" else draft.codes_with(slip.changes)
+    if edited is None or not applies_another(draft):
+        return True
+    with running(edited):
+        return _is_transposed_again(facts)
+
+
 def keeps_outputs(facts: Facts, role: str) -> bool:
     """Whether a rule of which the function of this role has changed still computes forward's outputs, if it does that.
 
@@ -232,3 +263,23 @@ def is_wider(shape: tuple[int, ...], than: tuple[int, ...]) -> bool:
         return bool(np.prod(np.broadcast_shapes(shape, than)) > np.prod(than))
     except ValueError:
         return False
+
+
+class putting:  # noqa: N801 - used as a function
+    """Applies a slip that uses names of forward's by a hook; does nothing for one that is in the code."""
+
+    def __init__(self, slip: Slip, hooks: Hooks, ahead: Hooks | None, facts: Facts) -> None:
+        self._context: Any = None
+        if ahead is not None:
+            facts.returned_for(facts.cotangents[1])
+            facts.returned_for(facts.cotangents[1])
+            names = {} if ahead.frame is None else dict(ahead.frame.f_locals)
+            self._context = hooks.computing(slip.number or 0, compiled_expression(slip.new), names)
+
+    def __enter__(self) -> None:
+        if self._context is not None:
+            self._context.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        if self._context is not None:
+            self._context.__exit__(None, None, None)

@@ -15,7 +15,18 @@ from typing import Any, final
 import numpy as np
 
 from gradcli.diagnosis.facts import Facts
-from gradcli.diagnosis.slips.bench import Bench, are_equal, are_finite, fit, judged, keeps_outputs, shapes_of, untracked
+from gradcli.diagnosis.slips.bench import (
+    Bench,
+    are_equal,
+    are_finite,
+    fit,
+    holds_again,
+    judged,
+    keeps_outputs,
+    putting,
+    shapes_of,
+    untracked,
+)
 from gradcli.diagnosis.slips.conditions import Conditions
 from gradcli.diagnosis.slips.elsewhere import (
     at_other_numbers,
@@ -26,7 +37,7 @@ from gradcli.diagnosis.slips.elsewhere import (
     far_away,
     with_zeros,
 )
-from gradcli.diagnosis.slips.hooks import Hooks, compiled_expression, hooked, places_in, running
+from gradcli.diagnosis.slips.hooks import Hooks, hooked, places_in, running
 from gradcli.diagnosis.slips.short_axes import is_ambiguous, shortest_axis
 from gradcli.diagnosis.slips.slip import Slip
 from gradcli.diagnosis.slips.standing import steers
@@ -141,14 +152,16 @@ class SlipSearch:
                 return
 
     def _first_proven(self, found: Sequence[Slip], draft: Draft, tried: "_Prepared") -> Slip | None:
-        """The first slip that is proven, at inputs with another number of axes too if any is right there."""
+        """The first slip that is proven; one that holds for other numbers of axes and the next order, if any does."""
         partly: Slip | None = None
         for slip in found:
             settled = tried.conditions.are_settled_by
             if self._holds(slip, draft, tried) and not self._is_vague(slip, tried) and not settled(slip.changes):
-                if self._holds_at_other_ranks(slip, draft, tried):
+                here = not self._holds_at_other_ranks(slip, draft, tried)
+                first = not holds_again(slip, draft, self._here)
+                if not here and not first:
                     return slip
-                partly = partly or replace(slip, at_these_ranks=True)
+                partly = partly or replace(slip, at_these_ranks=here, first_alone=first)
             self._refuted.add(id(slip))
         return partly
 
@@ -345,31 +358,11 @@ class _Prepared:
     edits_forward: bool
 
 
-class _putting:  # noqa: N801 - used as a function
-    """Applies a slip that uses names of forward's by a hook; does nothing for one that is in the code."""
-
-    def __init__(self, slip: Slip, hooks: Hooks, ahead: Hooks | None, facts: Facts) -> None:
-        self._context: Any = None
-        if ahead is not None:
-            facts.returned_for(facts.cotangents[1])
-            facts.returned_for(facts.cotangents[1])
-            names = {} if ahead.frame is None else dict(ahead.frame.f_locals)
-            self._context = hooks.computing(slip.number or 0, compiled_expression(slip.new), names)
-
-    def __enter__(self) -> None:
-        if self._context is not None:
-            self._context.__enter__()
-
-    def __exit__(self, *_: object) -> None:
-        if self._context is not None:
-            self._context.__exit__(None, None, None)
-
-
 def _corrected_rows(slip: Slip, edited: _Codes | None, tried: _Prepared, facts: Facts) -> Sequence[Sequence[Gradient]]:
     """What backward returns with a slip corrected, for each cotangent; `edited` code, if any, runs already."""
     if tried.edits_forward:
         facts.returned_for(facts.cotangents[1])  # the call of forward that may be left from before the edit
-    with _putting(slip, tried.hooks, tried.ahead if edited is None else None, facts):
+    with putting(slip, tried.hooks, tried.ahead if edited is None else None, facts):
         return [facts.returned_for(cotangent) for cotangent in facts.cotangents]
 
 

@@ -22,8 +22,8 @@ class Slip:
 
     `cost` counts what the edit adds, exchanges or removes; `fixes` are the active inputs whose gradients it makes
     right; `borrowed` says that it uses names of forward's that backward does not have; `more` are further changes of
-    the same edit; `at_these_ranks` says that the gradient is still wrong where inputs have an axis more. For
-    statements, and what is not an expression, `number` is None.
+    the same edit; `at_these_ranks` says that the gradient is still wrong where inputs have an axis more, `first_alone`
+    that its own derivative is wrong. For statements, and what is not an expression, `number` is None.
     """
 
     cost: float
@@ -36,6 +36,7 @@ class Slip:
     borrowed: bool = False
     more: tuple[Change, ...] = ()
     at_these_ranks: bool = False
+    first_alone: bool = False
 
     @property
     def changes(self) -> tuple[Change, ...]:

@@ -25,3 +25,9 @@ def is_scaled_above(draft: Draft, node: ast.expr) -> bool:
     if not isinstance(parent, ast.BinOp):
         return False
     return isinstance(parent.op, ast.Mult) or (isinstance(parent.op, ast.Div) and parent.left is node)
+
+
+def applies_another(draft: Draft) -> bool:
+    """Whether the edited function applies a Function, which has a backward of its own."""
+    calls = [node.func for node in ast.walk(draft.edited.node) if isinstance(node, ast.Call)]
+    return any(isinstance(each, ast.Attribute) and each.attr == "apply" for each in calls)

@@ -155,3 +155,60 @@ def test_an_error_that_does_not_count_refutes_no_correction(error, order, count)
     evidence = Evidence(check="gradient", verdict=Verdict.FAILED, input="x", order=order, max_rel_error=error)
     result = type("Result", (), {"evidence": (evidence,)})()
     assert len(failures_of(result)) == count
+
+
+APPLIED = """
+import {framework} as torch
+from {framework}.autograd import Function
+
+
+class Taken(Function):
+    @staticmethod
+    def forward(ctx, x, order, back):
+        ctx.save_for_backward(order, back)
+        return torch.gather(x, -1, {inside})
+
+    @staticmethod
+    def backward(ctx, g):
+        order, back = ctx.saved_tensors
+        return torch.gather(g, -1, back), None, None
+
+
+class Sorted(Function):
+    @staticmethod
+    def forward(ctx, x):
+        order = torch.argsort(x, -1)
+        ctx.save_for_backward(order, torch.argsort(order, -1))
+        return torch.gather(x, -1, order)
+
+    @staticmethod
+    def backward(ctx, g):
+        order, back = ctx.saved_tensors
+        return Taken.apply(g, {given})
+"""
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize(
+    ("given", "inside", "says"),
+    [
+        ("back, order", "order", None),
+        ("order, back", "order", "where `Taken.apply(g, back, order)` belongs"),
+        (
+            "back, order",
+            "back",
+            "but its own derivative is not: the mistake may be in the Function that backward applies",
+        ),
+    ],
+)
+def test_a_correction_where_a_function_is_applied_is_right_for_its_backward_too(
+    given, inside, says, framework, tmp_path
+):
+    pytest.importorskip(framework)
+    path = tmp_path / f"applied_{given[0]}{inside}{framework[-5:]}.py"
+    path.write_text(APPLIED.format(framework=framework, given=given, inside=inside))
+    case = gradcli.check(f"{path}:Sorted", {"x": {"shape": [3, 5]}}, order=1, samples=1, only=("gradient",)).cases[0]
+    assert case.verdict is (Verdict.PASSED if says is None else Verdict.FAILED)
+    for finding in case.findings:
+        assert says in finding.message
+        assert (f"{CORRECTED}, but" in finding.message) is says.startswith("but")
