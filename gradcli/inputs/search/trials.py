@@ -15,6 +15,7 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.builders import build
 from gradcli.inputs.domains import CLASSES
 from gradcli.inputs.hints.argument_names import is_state
+from gradcli.inputs.search.alike.outputs import agree, empty_alike, equal
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import Skeleton, Slot
 from gradcli.inputs.search.error_messages import complains_of_values, lacked_by_a_constant
@@ -31,8 +32,8 @@ LARGEST_HELD = 8
 """Sizes of a module's parameters up to this are not used for inputs, if others fit: so messages tell which is which."""
 _SQUARE = frozenset(("spd", "triangular", "diagonally-dominant"))
 _WITHOUT_GRADIENT = ("label", "complex-label", "number-tensor")
-_SAME = 1e-9
-"""Relative and absolute."""
+_GROWTH = 4
+"""Of all sizes: an output that is then empty as well is so by design."""
 _NEARBY = 1e-3
 """The share of another sample that is added to inputs: a forward that gives the same has no slope."""
 SLIPS = 60
@@ -121,10 +122,10 @@ class Trials:
     def judge(self, guess: Guess) -> Failure | None:
         """None if forward accepts the guess and every tensor in it matters; else the reason.
 
-        Accepted means: every output finite and not empty, on four samples; and each tensor's values change an output in
-        one of forward's modes. Running statistics need not, since a layer may take its mode from elsewhere; nor need
-        what forward writes into, as it does into statistics that it updates. A guess that was judged before is not
-        run again, except where forward did not return, as of a first call that compiles.
+        Accepted means: every output finite, and not empty unless by design, on four samples; and each tensor's values
+        change an output in one of forward's modes. Running statistics need not, since a layer may take its mode from
+        elsewhere; nor need what forward writes into, as it does into statistics that it updates. A guess that was
+        judged before is not run again, except where forward did not return, as of a first call that compiles.
         """
         if not all(_can_have(guess.shapes[slot], domain) for slot, (domain, _) in guess.domains.items()):
             return Failure(progress=0.0)
@@ -178,7 +179,7 @@ class Trials:
             else argument
             for argument in self.arguments(guess, 0)
         ]
-        return _agree(self.run(guess, 0), self._attempt(whole))
+        return agree(self.run(guess, 0), self._attempt(whole))
 
     def ignores(self, guess: Guess, index: int, axis: int, kept: int) -> bool:
         """Whether forward gives the same bits where a tensor is NaN beyond its first `kept` entries along an axis."""
@@ -186,15 +187,15 @@ class Trials:
         spoilt = next(argument for argument in arguments if argument.name == self.slots[index].name)
         np.moveaxis(spoilt.value, axis, 0)[kept:] = np.nan
         trial = self._attempt(arguments)
-        return trial.ok and _equal(trial.outputs, self.run(guess, 0).outputs)
+        return trial.ok and equal(trial.outputs, self.run(guess, 0).outputs)
 
     def differ(self, guess: Guess, other: Guess) -> bool:
         """Whether two guesses that forward accepts give different outputs."""
-        return not _equal(self.run(guess, 0).outputs, self.run(other, 0).outputs)
+        return not equal(self.run(guess, 0).outputs, self.run(other, 0).outputs)
 
     def agree(self, guess: Guess, other: Guess) -> bool:
         """Whether two guesses that forward accepts give the same outputs up to rounding, on all samples."""
-        return all(_agree(self.run(guess, sample), self.run(other, sample)) for sample in (0, *MORE_SAMPLES))
+        return all(agree(self.run(guess, sample), self.run(other, sample)) for sample in (0, *MORE_SAMPLES))
 
     def is_flat(self, guess: Guess) -> bool:
         """Whether no output changes where the floating tensors change slightly."""
@@ -204,7 +205,7 @@ class Trials:
             else argument
             for argument, drawn in zip(self.arguments(guess, 0), self.arguments(guess, 1), strict=True)
         ]
-        return _agree(self.run(guess, 0), self._attempt(moved))
+        return agree(self.run(guess, 0), self._attempt(moved))
 
     def arguments(
         self, guess: Guess, sample: int, *, forced: bool = False, other: int | None = None, other_sample: int = 5
@@ -276,7 +277,7 @@ class Trials:
         slot, choice = self.slots[index], guess.skeleton[index]
         spec = self._spec(guess, index)
         if choice.is_tensor:
-            key = (index, choice, spec.shape, spec.domain, spec.parameters, sample)
+            key = (index, choice, () if slot.fixed else (spec.shape, spec.domain, spec.parameters), sample)
             if key not in self._drawn:
                 self._drawn[key] = build((spec,), seed=self._seed, sample=sample)[0]
             drawn = self._drawn[key]
@@ -302,7 +303,7 @@ class Trials:
             trial = self.run(guess, own, other=index, other_sample=5 + sample)
             if not trial.ok:
                 return guess.skeleton[index].kind in ("index", "mask")
-            if not _equal(trial.outputs, base.outputs):
+            if not equal(trial.outputs, base.outputs):
                 return True
         return False
 
@@ -326,7 +327,7 @@ class Trials:
         if not trial.ok:
             return Failure(progress=self._progress(trial.error), error=trial.error, no_tensor=trial.error is None)
         real = [output for output in trial.outputs if np.asarray(output).dtype.kind in "fc"]
-        if not real or any(output.size == 0 for output in real):
+        if not real or (any(output.size == 0 for output in real) and not self._is_empty_by_design(guess, real)):
             self._whole += not real and any(choice.kind == "float" for choice in guess.skeleton)
             return Failure(progress=1.6, whole=not real)
         self._whole = float("-inf")
@@ -345,7 +346,18 @@ class Trials:
             return False
         floats = [index for index, choice in enumerate(guess.skeleton) if choice.kind in ("float", "complex")]
         others = [self.run(guess, sample, other=index, forced=True) for index in floats]
-        return all(each.ok and _equal(minus_infinite(each.outputs) or (), places) for each in others)
+        return all(each.ok and equal(minus_infinite(each.outputs) or (), places) for each in others)
+
+    def _is_empty_by_design(self, guess: Guess, outputs: Sequence[NDArray[Any]]) -> bool:
+        """Whether an output is empty beside others that are not, and stays so where all sizes are larger.
+
+        One of `x[3:]` does not; the sizes keep their sums, products and ratios to each other.
+        """
+        grown = {slot: tuple(n * _GROWTH if n > 1 else n for n in shape) for slot, shape in guess.shapes.items()}
+        if grown == guess.shapes:
+            return False
+        larger = [each for each in self.run(replace(guess, shapes=grown), 0).outputs if each.dtype.kind in "fc"]
+        return empty_alike(outputs, larger)
 
     def _remembered(self, failure: Failure) -> Failure:
         slip = isinstance(failure.error, NameError) and not isinstance(failure.error, UnboundLocalError)
@@ -384,17 +396,3 @@ def _can_have(shape: Shape, domain: str) -> bool:
     if domain in _SQUARE:
         return len(shape) >= 2 and shape[-1] == shape[-2]
     return len(shape) >= 2 if domain == "orthogonal" else bool(shape) or domain not in CLASSES
-
-
-def _equal(one: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]) -> bool:
-    if len(one) != len(other):
-        return False
-    return all(np.shape(a) == np.shape(b) and np.array_equal(a, b) for a, b in zip(one, other, strict=True))
-
-
-def _agree(one: Trial, other: Trial) -> bool:
-    """Whether both returned, and the same outputs up to rounding."""
-    if not (one.ok and other.ok) or len(one.outputs) != len(other.outputs):
-        return False
-    pairs = zip(one.outputs, other.outputs, strict=True)
-    return all(a.shape == b.shape and np.allclose(a, b, rtol=_SAME, atol=_SAME, equal_nan=True) for a, b in pairs)

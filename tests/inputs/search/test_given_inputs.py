@@ -107,3 +107,25 @@ def test_sample_inputs_count_for_nothing_beside_a_given_input(ns: Any, unexplain
     for factor in (1.0, 1.01):
         case = check_object(scaled_by(ns, factor), case_of(CheckSpec(target="module:Scaled"), settings))
         assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), case.error
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_a_tensor_is_found_beside_the_values_of_another(ns: Any, factor: float, unexplained: None) -> None:
+    class Difference(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            ctx.save_for_backward(b)
+            return (a - b.square()).sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (b,) = ctx.saved_tensors
+            return g * (b * 0 + 1), -2 * factor * g * b
+
+    spec = CheckSpec(target="module:Difference", inputs=(parse_input("a=2x2,value=[[1.0, 2.0], [0.5, -1.0]]"),))
+    result = check_object(Difference, case_of(spec, Settings(order=1, shrink=False)))
+    assert [each.shape for each in result.inputs] == [(2, 2), (2, 2)], result.error
+    assert result.verdict is (Verdict.PASSED if factor == 1.0 else Verdict.FAILED)
+    assert {evidence.input for evidence in result.evidence if evidence.verdict is Verdict.FAILED} == (
+        set() if factor == 1.0 else {"b"}
+    )

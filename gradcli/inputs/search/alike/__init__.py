@@ -1,1 +1,1 @@
-"""Inputs of equal sizes: where backward needs them, and where forward uses several arguments alike."""
+"""Inputs of equal sizes, for backward or because forward uses arguments alike; and outputs that are equal."""
