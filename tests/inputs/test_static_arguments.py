@@ -52,3 +52,26 @@ def test_an_array_that_is_not_differentiated_stays_one_where_the_call_is_compile
     inputs = ({"w": np.array(0.7)}, np.array(mask), np.random.default_rng(0).normal(size=(3, 4)))
     (result,) = gradcli.check(target, inputs, order=1, samples=1, shrink=False).cases
     assert result.verdict is verdict, (result.findings, result.error)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.PASSED), (1.001, Verdict.FAILED)])
+@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.usefixtures("unexplained")
+def test_an_accuracy_is_given_no_array(static: bool, factor: float, verdict: Verdict) -> None:
+    """The rule holds where nothing is cut off: at a tensor of random numbers it is wrong."""
+    jax = pytest.importorskip("jax")
+    numpy = jax.numpy
+
+    def cut(x: Any, rtol: Any = None) -> Any:
+        return numpy.where(abs(x) > (1e-14 if rtol is None else rtol), x**3, 0 * x)
+
+    if static:
+        target = jax.custom_jvp(cut, nondiff_argnums=(1,))
+        target.defjvp(lambda rtol, x, v: (cut(x[0], rtol), factor * 3 * x[0] ** 2 * v[0]))
+    else:
+        target = jax.custom_vjp(cut)
+        target.defvjp(lambda x, rtol=None: (cut(x, rtol), x), lambda x, g: (factor * 3 * g * x**2, None))
+    (result,) = gradcli.check(target, order=1, samples=1, shrink=False).cases
+    assert [spec.name for spec in result.inputs] == ["x"]
+    assert result.verdict is verdict, (result.findings, result.error)

@@ -30,7 +30,7 @@ REAL_NUMBERS: Mapping[str, Values] = {
     "rate": (0.3,), "dropout": (0.3,), "prob": (0.3,), "dt": (0.1,), "step": (0.5,), "radius": (1.5,),
     "damping": (0.5,), "jitter": (1e-3,), "value": (0.7,), "fill": (0.7,), "factor": (2.5, 2), "multiplier": (2.5,),
     "scalar": (2.5,), "number": (2.5, 3), "weight_decay": (0.1,),
-    **dict.fromkeys(("tol", "tolerance", "atol", "rtol", "xtol", "ftol", "gtol"), (1e-8,)),
+    **dict.fromkeys(("tol", "tolerance", "atol", "rtol", "xtol", "ftol", "gtol", "rcond"), (1e-8,)),
 }  # fmt: skip
 PERHAPS_NUMBERS: Mapping[str, Values] = {
     "alpha": (0.7, 2.0), "beta": (0.7, 2.0), "gamma": (0.7, 2.0), "scale": (0.7, 2.0), "sigma": (0.7, 2.0),
@@ -102,8 +102,8 @@ ADDED_NAMES = frozenset(("beta", "bias", "gamma"))
 IMAGE_NAMES = frozenset((
     "img", "image", "images", "feature_map", "fmap",
 ))  # fmt: skip
-SMALL_NAMES = re.compile(r"(?:^|_)(?:eps|epsilon|tol|tolerance)$")
-"""Names of numbers that are small as a rule."""
+SMALL_NAMES = re.compile(r"(?:^|_)(?:eps|epsilon|[a-z]?tol|tolerance|rcond)$")
+"""Names of numbers that are small as a rule: accuracies, and what guards a quotient."""
 ENDINGS: tuple[tuple[str, Values, float], ...] = (
     (r"_(axis|axes)$", (-1, 1, 0), 2.5),
     (r"(_size|_dim|_height|_width|^num_|^n_|kernel|stride|count|iters?$|steps?$)", (2, 3, 1, 4, (3, 4)), 2.5),

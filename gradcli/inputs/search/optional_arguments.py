@@ -6,7 +6,13 @@ from dataclasses import replace
 from typing import final
 
 from gradcli.inputs.hints.added_terms import added_terms
-from gradcli.inputs.hints.argument_names import ADDED_NAMES, PARAMETER_NAMES, STATE_NAMES, excludes_tensors
+from gradcli.inputs.hints.argument_names import (
+    ADDED_NAMES,
+    PARAMETER_NAMES,
+    SMALL_NAMES,
+    STATE_NAMES,
+    excludes_tensors,
+)
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.alternatives import with_value
 from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
@@ -148,9 +154,12 @@ class OptionalArguments:
         return any(self._trials.judge(each) is None for each in itertools.chain.from_iterable(fractions))
 
     def _choices(self, index: int) -> list[Choice]:
+        """The tensors an argument may be; none where it is annotated as no tensor, or called as an accuracy is."""
         slot = self._trials.slots[index]
-        choices = () if excludes_tensors(slot.parameter.annotation or "") else slot.choices
-        return [choice for _, choice in choices if choice.is_free and choice.kind != "complex"]
+        is_small = SMALL_NAMES.search(slot.name.lower()) and self._hints.gradient_of(index) is not True
+        if is_small or excludes_tensors(slot.parameter.annotation or ""):
+            return []
+        return [choice for _, choice in slot.choices if choice.is_free and choice.kind != "complex"]
 
 
 def _nones(trial: Trial) -> int:
