@@ -131,7 +131,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     shapes, counted = with_counts(info, names, own, shapes)
     one_hot = dict.fromkeys(one_hot_labels(info.forward, names), "one-hot")
     complexes = complex_among(values.complexes, {**values.shapes, **shapes}, (tree, tree_of(text)))
-    uses = _uses(info, names, own, tree, used := ChainMap(*map(surroundings, _functions(info))))
+    uses = _uses(info, names, (own, text), tree, used := ChainMap(*map(surroundings, _functions(info))))
     reals = values.reals.union(names if uses.complex else ())
     values = replace(values, domains={**one_hot, **values.domains}, complexes=complexes, reals=reals)
     gradients = _gradients(text, len(names))
@@ -169,6 +169,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         helpers=uses.helpers,
         read=uses.read,
         alike=uses.alike,
+        defaults=uses.defaults,
         objects=uses.objects,
         halves=cuts_in_halves(f"{own}\n{uses.helpers}", info.name),
     )
@@ -180,13 +181,18 @@ class _Uses(NamedTuple):
     helpers: str = ""
     read: frozenset[str] = frozenset()
     alike: tuple[frozenset[str], ...] = ()
+    defaults: Mapping[str, float] = MappingProxyType({})
     objects: Mapping[str, tuple[Any, ...]] = MappingProxyType({})
     complex: bool = False
 
 
-def _uses(info: TargetInfo, names: Sequence[str], own: str, tree: ast.Module | None, known: Mapping[str, Any]) -> _Uses:
+def _uses(
+    info: TargetInfo, names: Sequence[str], sources: tuple[str, str], tree: ast.Module | None, known: Mapping[str, Any]
+) -> _Uses:
+    own, text = sources
     if len(names) < 2 and "complex" not in own and _CALLED.search(own) is None:
         return _Uses()  # a single argument is the tensor, and nothing else is done with it
+    from gradcli.inputs.hints.uses.defaults import defaults_of_helpers
     from gradcli.inputs.hints.uses.helpers import helpers_source
     from gradcli.inputs.hints.uses.memory import views_as_complex
     from gradcli.inputs.hints.uses.objects import plain_objects
@@ -199,6 +205,7 @@ def _uses(info: TargetInfo, names: Sequence[str], own: str, tree: ast.Module | N
         helpers=helpers,
         read=used_as_tensors(trees, names),
         alike=used_alike(trees, names),
+        defaults=defaults_of_helpers((*trees, tree_of(text)), names, known),
         objects=plain_objects(info, names, f"{own}\n{helpers}", known),
         complex=views_as_complex(own + helpers),
     )

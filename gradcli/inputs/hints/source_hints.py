@@ -56,8 +56,9 @@ class SourceHints:
     writes into `written`, of which `arrays` cannot be numbers, and takes the only entry of `single`. `numbers` may be
     such. `marks_dirty` says that forward calls `ctx.mark_dirty`. `ranges` are those of whole numbers. `helpers` is the
     source of the user's functions that forward passes arguments on to, in forward's names; one of these functions reads
-    what only a tensor has of `read`. `objects` are the values of number formats, devices and the like, `alike` sets of
-    arguments that are used alike. `halves` says that the source calls two parts of an axis its halves.
+    what only a tensor has of `read`. `defaults` are those of the parameters that arguments are passed to. `objects` are
+    the values of number formats, devices and the like, `alike` sets of arguments that are used alike. `halves` says
+    that the source calls two parts of an axis its halves.
     """
 
     forward: str
@@ -80,6 +81,7 @@ class SourceHints:
     ranges: Mapping[str, IndexRange] = field(default_factory=dict)
     helpers: str = ""
     read: frozenset[str] = frozenset()
+    defaults: Mapping[str, float] = field(default_factory=dict)
     objects: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     alike: tuple[frozenset[str], ...] = ()
     halves: bool = False

@@ -39,6 +39,8 @@ COUNTER_COST = -0.1
 """Of a tensor without axes that forward writes into, where its name is that of a number: `steps`, `lo`, `amax`."""
 WITH_GRADIENT_COST = 3.0
 """Of indices for which backward has a gradient: more than for a backward that raises (`RAISING_BACKWARD`)."""
+PASSED_COST = -0.1
+"""Of the default that a helper has for a number: less than any other number where the name suggests none."""
 COMPARED_COST = 0.45
 """Of a number that the source compares an argument with: more than for class numbers."""
 UNSURE_LABEL_COST = 0.35
@@ -171,6 +173,9 @@ def slot_for(
         base = 4.5 if gradient is True else 0.55 if gradient is False and _may_be_constant(word) else CONSTANT_COST
         base = min(base, NUMBER_COST) if is_number else base
         costs.put_values(NUMBER_COST - 0.4, numbers, 0.2)
+        is_constant = gradient is False or parameter.static or excludes_tensors(parameter.annotation or "")
+        if name in hints.defaults and is_constant and not suggested(word, gradient, names)[0]:
+            costs.put(PASSED_COST, Choice.of_value(hints.defaults[name]))
         is_condition = gradient is not True and hints.is_condition(name)
         costs.put_values(COMPARED_COST, (True, False) if is_condition else ())
         _add_any_constant(costs, base + is_condition + 3.6 * hints.is_input(position))
