@@ -1,10 +1,11 @@
-"""The letters that einsums give the axes of forward's arguments, in forward itself and in functions that it calls."""
+"""The letters that einsums give the axes of forward's arguments, and the arguments that are equations of einsums."""
 
 import ast
 import inspect
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+import string
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gradcli.inputs.hints.conjugates import FRAMEWORKS, surroundings
@@ -12,6 +13,7 @@ from gradcli.sources import nodes_of, source_of, tree_of
 
 _DEEPEST = 3
 """Calls of further functions that an argument is followed into."""
+_MOST_OPERANDS = 8
 _OPERANDS = re.compile(r"[a-zA-Z]+(?:,[a-zA-Z]+)*")
 
 Letters = dict[str, tuple[str, ...]]
@@ -56,6 +58,37 @@ def _of_einsum(call: ast.Call) -> Iterator[tuple[str, tuple[str, ...]]]:
                 for each, operand in zip(letters.split(","), operands, strict=False):
                     if isinstance(operand, ast.Name):
                         yield operand.id, tuple(each)
+
+
+def equations(trees: Iterable[ast.Module | None], names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """For each argument that is the equation of an einsum: one that multiplies as many matrices as are passed there.
+
+    In `einsum(x, [0, 1])` the first argument is an operand.
+
+    Args:
+        trees: of forward and of its helpers.
+        names: forward's arguments, those of `*args` by number.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for node in (node for tree in filter(None, trees) for node in nodes_of(tree)):
+        match node:
+            case ast.Call(
+                func=ast.Name(id="einsum") | ast.Attribute(attr="einsum"), args=[ast.Name(id=name), *operands]
+            ) if name in names and not any(isinstance(each, ast.List) for each in operands):
+                count = sum(_count(each, names) for each in operands)
+                pairs = [string.ascii_lowercase[8 + place :][:2] for place in range(min(count, _MOST_OPERANDS))]
+                if pairs:
+                    found.setdefault(
+                        name, (f"{','.join(pairs)}->{pairs[0][0] if len(pairs) > 1 else ''}{pairs[-1][1]}",)
+                    )
+    return found
+
+
+def _count(operand: ast.expr, names: Sequence[str]) -> int:
+    """How many operands an argument of a call stands for: `*xs` for all that there are."""
+    if isinstance(operand, ast.Starred) and isinstance(operand.value, ast.Name):
+        return sum(name.startswith(f"{operand.value.id}[") for name in names)
+    return 1
 
 
 def _function_called(node: ast.expr, outside: Mapping[str, Any]) -> Callable[..., Any] | None:

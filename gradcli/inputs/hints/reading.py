@@ -14,7 +14,7 @@ from gradcli.inputs.hints.conjugates import complex_among, conjugates_arguments,
 from gradcli.inputs.hints.documented_order import Order, documented_least, documented_order
 from gradcli.inputs.hints.documented_shapes import Axis, documented_shapes, texts_of
 from gradcli.inputs.hints.documented_values import documented_values
-from gradcli.inputs.hints.einsums import einsum_letters
+from gradcli.inputs.hints.einsums import einsum_letters, equations
 from gradcli.inputs.hints.entries_read import entries_read, with_counts, without_components
 from gradcli.inputs.hints.equal_parts import cuts_in_halves
 from gradcli.inputs.hints.one_hot_labels import one_hot_labels
@@ -206,7 +206,7 @@ def _uses(
         read=used_as_tensors(trees, names),
         alike=used_alike(trees, names),
         defaults=defaults_of_helpers((*trees, tree_of(text)), names, known),
-        objects=plain_objects(info, names, f"{own}\n{helpers}", known),
+        objects={**equations(trees, names), **plain_objects(info, names, f"{own}\n{helpers}", known)},
         complex=views_as_complex(own + helpers),
     )
 

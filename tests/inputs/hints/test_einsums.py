@@ -8,7 +8,8 @@ import pytest
 import gradcli
 from gradcli import engine
 from gradcli.engine.autograd import Function
-from gradcli.inputs.hints.einsums import einsum_letters
+from gradcli.inputs.hints.einsums import einsum_letters, equations
+from gradcli.sources import tree_of
 from gradcli.verdict import Verdict
 
 
@@ -110,3 +111,43 @@ def test_recursion_ends():
 
 def recursive(x):
     return recursive(x)
+
+
+def contraction(factor):
+    """The product by letters, of any number of operands."""
+
+    class Contraction(Function):
+        @staticmethod
+        def forward(ctx, letters, *operands):
+            ctx.letters = letters
+            ctx.save_for_backward(*operands)
+            return engine.einsum(letters, *operands)
+
+        @staticmethod
+        def backward(ctx, g):
+            parts, result = ctx.letters.split("->")
+            parts, operands = parts.split(","), ctx.saved_tensors
+            found = []
+            for place, part in enumerate(parts):
+                others = [*parts[:place], *parts[place + 1 :]]
+                tensors = [*operands[:place], *operands[place + 1 :]]
+                own = engine.einsum(f"{','.join([result, *others])}->{part}", g, *tensors)
+                found.append(own * factor if place else own)
+            return None, *found
+
+    return Contraction
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_an_equation_has_several_operands(factor, unexplained):
+    case = gradcli.check(contraction(factor), shrink=False, order=1).cases[0]
+    assert case.verdict is (Verdict.PASSED if factor == 1.0 else Verdict.FAILED)
+    assert [spec.value or spec.shape for spec in case.inputs] == ["ij,jk->ik", (3, 4), (4, 5)]
+
+
+def test_equations_have_as_many_operands_as_the_call():
+    tree = tree_of(
+        "def forward(ctx, eq, x, y, *z):\n    return einsum(eq, x, 2 * y, *z) + einsum('ij', x) + contract(y, x)\n"
+    )
+    assert equations((None, tree), ("eq", "x", "y", "z[0]")) == {"eq": ("ij,jk,kl->il",), "y": ("ij->j",)}
+    assert equations((tree_of("einsum(eq, x, y)"),), ("x", "y")) == {}
