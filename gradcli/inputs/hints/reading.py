@@ -181,7 +181,7 @@ class _Uses(NamedTuple):
     helpers: str = ""
     read: frozenset[str] = frozenset()
     alike: tuple[frozenset[str], ...] = ()
-    defaults: Mapping[str, float] = MappingProxyType({})
+    defaults: Mapping[str, tuple[float]] = MappingProxyType({})
     objects: Mapping[str, tuple[Any, ...]] = MappingProxyType({})
     complex: bool = False
 

@@ -81,7 +81,7 @@ class SourceHints:
     ranges: Mapping[str, IndexRange] = field(default_factory=dict)
     helpers: str = ""
     read: frozenset[str] = frozenset()
-    defaults: Mapping[str, float] = field(default_factory=dict)
+    defaults: Mapping[str, tuple[float]] = field(default_factory=dict)
     objects: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     alike: tuple[frozenset[str], ...] = ()
     halves: bool = False

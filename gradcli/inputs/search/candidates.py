@@ -173,9 +173,7 @@ def slot_for(
         base = 4.5 if gradient is True else 0.55 if gradient is False and _may_be_constant(word) else CONSTANT_COST
         base = min(base, NUMBER_COST) if is_number else base
         costs.put_values(NUMBER_COST - 0.4, numbers, 0.2)
-        is_constant = gradient is False or parameter.static or excludes_tensors(parameter.annotation or "")
-        if name in hints.defaults and is_constant and not suggested(word, gradient, names)[0]:
-            costs.put(PASSED_COST, Choice.of_value(hints.defaults[name]))
+        costs.put_values(PASSED_COST, _defaults(word, parameter, gradient, names, hints))
         is_condition = gradient is not True and hints.is_condition(name)
         costs.put_values(COMPARED_COST, (True, False) if is_condition else ())
         _add_any_constant(costs, base + is_condition + 3.6 * hints.is_input(position))
@@ -233,6 +231,15 @@ class _Costs:
 
 def _add_any_constant(costs: _Costs, base: float) -> None:
     costs.put_values(base, argument_names.ANY_CONSTANT, 0.2)
+
+
+def _defaults(
+    word: str, parameter: Parameter, gradient: bool | None, names: Sequence[str], hints: SourceHints
+) -> Sequence[float]:
+    """What a helper has as default for an argument that is surely a number, and whose name suggests none."""
+    is_constant = gradient is False or parameter.static or excludes_tensors(parameter.annotation or "")
+    is_unnamed = is_constant and not suggested(word, gradient, names)[0]
+    return hints.defaults.get(parameter.name, ()) if is_unnamed else ()
 
 
 def _add_compared(costs: _Costs, values: Sequence[Any], number: float) -> None:

@@ -14,7 +14,7 @@ _NEUTRAL = (0, 1, -1)
 
 def defaults_of_helpers(
     trees: Iterable[ast.Module | None], names: Collection[str], known: Mapping[str, Any]
-) -> dict[str, float]:
+) -> dict[str, tuple[float]]:
     """For each argument the default of the parameter that it is passed to, as in `safe_inverse(x, cutoff)`.
 
     Args:
@@ -22,12 +22,12 @@ def defaults_of_helpers(
         names: forward's arguments.
         known: the names outside forward and backward that they may use.
     """
-    found: dict[str, float] = {}
+    found: dict[str, tuple[float]] = {}
     for tree in filter(None, trees):
         for call in (node for node in nodes_of(tree) if isinstance(node, ast.Call)):
             for name, value in _passed(call, known):
                 if name in names and type(value) in (int, float) and value not in _NEUTRAL:
-                    found.setdefault(name, value)
+                    found.setdefault(name, (value,))
     return found
 
 
@@ -35,7 +35,7 @@ def _passed(call: ast.Call, known: Mapping[str, Any]) -> Iterator[tuple[str, Any
     """The variables and attributes that a call passes to one of the user's own functions, with the defaults there."""
     helper = own_function(call.func, known)
     parameters = {} if helper is None else inspect.signature(helper).parameters
-    given: list[tuple[str | None, ast.expr]] = list(zip(parameters, call.args, strict=False))
-    for name, value in (*given, *((each.arg, each.value) for each in call.keywords)):
+    given: list[tuple[str, ast.expr]] = list(zip(parameters, call.args, strict=False))
+    for name, value in (*given, *((each.arg or "", each.value) for each in call.keywords)):
         if name in parameters and isinstance(value, ast.Name | ast.Attribute):
             yield value.id if isinstance(value, ast.Name) else value.attr, parameters[name].default

@@ -48,4 +48,4 @@ def test_a_number_is_the_default_of_the_helper_that_it_is_passed_to(factor: floa
 def test_defaults_that_say_how_large_a_number_is() -> None:
     tree = tree_of("def forward(ctx, x, a, b, c):\n    return guarded(x, floor=a) + powered(x, b, ctx.c) + abs(c)\n")
     known = {"guarded": guarded, "powered": powered}
-    assert defaults_of_helpers((tree,), ("x", "a", "b", "c"), known) == {"a": 1e-14}
+    assert defaults_of_helpers((tree,), ("x", "a", "b", "c"), known) == {"a": (1e-14,)}
