@@ -71,6 +71,10 @@ def _with_further(
         from gradcli.inputs.hints.prose.unnamed_shapes import unnamed_shapes
 
         found |= unnamed_shapes(needed, source, text)
+    if re.search("scalar", whole := f"{source}\n\n{text}", re.IGNORECASE):
+        from gradcli.inputs.hints.prose.unnamed_shapes import says_scalars
+
+        found = {**(dict.fromkeys(needed, ()) if says_scalars(whole) else {}), **found}
     if found:
         from gradcli.inputs.hints.prose.equations import with_equations
 

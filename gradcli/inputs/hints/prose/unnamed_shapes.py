@@ -1,4 +1,4 @@
-"""Shapes that stand without names, in the order of the arguments, as in `# (B, N, 3), (B, M, 3)`."""
+"""Shapes that stand without names: of each argument, as in `# (B, N, 3), (B, M, 3)`, or of all at once."""
 
 import ast
 import io
@@ -10,6 +10,15 @@ from gradcli.inputs.hints.documented_shapes import Axis, shapes_in_a_row, texts_
 from gradcli.sources import tree_of
 
 _ARROW = re.compile(r"->|→|=>|↦")
+_SCALARS = re.compile(
+    r"\b(?:accept|take|expect|support|handle|require)s?\s+(?:only\s+)?(?:an?\s+)?"
+    r"(?:scalars?(?:\s+(?:values?|numbers?))?\s+as\s+(?:(?:an?|the|its|all|both)\s+)?(?:inputs?|arguments?)"
+    r"|scalar\s+(?:values|numbers|inputs|arguments))(?:\s+only)?(?=\s*(?:[.,;:)]|$))"
+    r"|\b(?:all|both)\s+(?:inputs|arguments)\s+(?:are|(?:must|should|have to)\s+be)\s+scalars?\b(?!-)"
+    r"|\bscalar\s+(?:inputs|arguments)\s+only\b",
+    re.IGNORECASE,
+)
+"""What says of all arguments that they are single numbers; not `takes a scalar x`, nor `scalar inputs and a vector`."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -32,6 +41,14 @@ def unnamed_shapes(tensors: Sequence[str], source: str, documentation: str = "")
         if len(shapes) == len(tensors) and (is_alone or after) and not {*_WORD.findall(prose)} & {*tensors}:
             return dict(zip(tensors, shapes, strict=True))
     return {}
+
+
+def says_scalars(text: str) -> bool:
+    """Whether source or documentation says that a function takes single numbers, of all arguments without their names.
+
+    That is often said after what is returned, as of an example.
+    """
+    return _SCALARS.search(text) is not None
 
 
 def _first_comments(source: str) -> Iterator[str]:

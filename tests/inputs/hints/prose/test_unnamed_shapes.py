@@ -2,7 +2,11 @@
 
 import pytest
 
-from gradcli.inputs.hints.prose.unnamed_shapes import unnamed_shapes
+import gradcli
+from gradcli import engine
+from gradcli.engine.autograd import Function
+from gradcli.inputs.hints.prose.unnamed_shapes import says_scalars, unnamed_shapes
+from gradcli.verdict import Verdict
 
 SHAPES = {"x": ("B", "N", 3), "w": ("B", "M", 3)}
 
@@ -31,3 +35,50 @@ def test_shapes_in_the_order_of_arguments(body, shapes):
 def test_a_single_shape_needs_an_arrow():
     assert unnamed_shapes(["x"], "", "(N, D) -> (N,)") == {"x": ("N", "D")}
     assert unnamed_shapes(["x"], "", "(N, D)") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It accepts a scalar value as an input; map it over vectors.", True),
+        ("Takes only scalars as inputs.", True),
+        ("The rule supports scalar\n    arguments only.", True),
+        ("Both arguments must be scalars.", True),
+        ("scalar inputs only", True),
+        ("Takes a scalar x and a matrix.", False),
+        ("It accepts scalar inputs and vectors.", False),
+        ("Returns a scalar, which takes the gradient.", False),
+        ("All inputs are scalar-valued fields.", False),
+    ],
+)
+def test_a_text_says_that_all_arguments_are_single_numbers(text, expected):
+    assert says_scalars(text) is expected
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_single_numbers_where_a_sum_over_a_table_would_mix_entries(factor, unexplained):
+    table = engine.linspace(0.1, 0.9, 5, dtype=engine.float64)
+
+    class Series(Function):
+        """A series with five terms.
+
+        Returns:
+            the sum
+
+        Examples:
+            Series.apply(x, y) accepts a scalar value as an input. Use vmap for vectors.
+        """
+
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return y * engine.exp(x * table).sum()
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return factor * g * y * (table * engine.exp(x * table)).sum(), g * engine.exp(x * table).sum()
+
+    case = gradcli.check(Series, shrink=False, order=1).cases[0]
+    assert case.verdict is (Verdict.PASSED if factor == 1.0 else Verdict.FAILED)
+    assert [spec.shape for spec in case.inputs] == [(), ()]
