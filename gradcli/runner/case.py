@@ -19,6 +19,7 @@ from gradcli.checks.battery import Part, run_battery
 from gradcli.checks.given_precision import right_as_given
 from gradcli.diagnosis.code.lints import source_lints
 from gradcli.errors import InputsNotFoundError, LostDeviceError, OverrunError, UserCodeError, is_interrupt, presentable
+from gradcli.inputs.compressed import compressed_matrices_checked
 from gradcli.results import CheckResult, Evidence, Stage, judge
 from gradcli.runner.arguments.buffers import as_supplied, with_buffers
 from gradcli.runner.arguments.prepare import Prepared, prepared
@@ -114,7 +115,8 @@ def check_object(
     watchdog = watchdog or Watchdog(budget=case.settings.budget)
     try:
         # gradcli's measurements may overflow, which the user can do nothing about.
-        with watchdog.watching(), interpreted_kernels(), own_functions_restored(), np.errstate(all="ignore"):
+        kept = np.errstate(all="ignore")
+        with watchdog.watching(), interpreted_kernels(), own_functions_restored(), compressed_matrices_checked(), kept:
             ready = _prepared(target, case, backends, info, trail, watchdog)
             for number, part in _schedule(ready, trail, watchdog):
                 failed = _examined(ready, number, part, trail)

@@ -21,7 +21,7 @@ def index_cost(word: str, annotation: str, *, is_input: bool) -> float:
         return -0.1
     if any(pattern.fullmatch(word) for pattern in argument_names.WHOLE_NUMBER_PATTERNS):
         return NAMED_INDEX_COST
-    if word in argument_names.INDEX_NAMES or word.endswith(("idx", "index", "indices", "ids")):
+    if word in argument_names.INDEX_NAMES or word.endswith(("idx", "index", "indices", "ids", "_ind", "_inds")):
         return NAMED_INDEX_COST
     return 5.0 if is_input else INDEX_COST
 
