@@ -25,6 +25,8 @@ LEAST_ROLLED = 3
 _LOWER = (("bfloat16", 8, 2.0**-6), ("float16", 11, 2.0**-9), ("float32", 24, 1e-4))
 """Precisions, the bits of their numbers, and the largest error, as a part of the gradient's largest entry, that a
 backward computed in them has: four roundings of bfloat16 and float16, a sum of many terms in float32."""
+_ROUNDED = 1e-5
+"""How far a factor is from 1 that a rounded number may have caused; a power or an exponential multiplies its error."""
 _DRIFT = 3.0
 """A factor may change by so many times what it is off by, since an early stop is off in one direction."""
 _ZERO = 0.1
@@ -167,9 +169,12 @@ def _factor(suspect: Suspect, where: str, *, is_caused: bool = True) -> Named | 
     if alone and suspect.elsewhere is None and not found.is_recognised:
         return None  # any two numbers have a quotient
     because = (f"; {found.because}" if found.because else of_sizes(suspect, c) if is_caused else "") + _advice(suspect)
+    of_some = suspect.mismatch is not None and suspect.mismatch.alone  # which outputs these are is said behind it
+    rounded = "; so close to 1, it may come from a number that was rounded to float32" * (abs(c - 1) <= _ROUNDED)
     return (
         FindingKind.WRONG_FACTOR,
-        f"{name}: the returned gradient is {times(c, found.text)} the right one {where}{because}",
+        f"{name}: the returned gradient is {times(c, found.text)} the right one{'' if of_some else f' {where}'}"
+        f"{rounded}{because}",
         {"factor": found.text},
     )
 

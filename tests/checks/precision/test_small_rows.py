@@ -107,3 +107,24 @@ def test_a_gradient_lacking_from_a_small_output_alone_is_not_called_missing_ever
     (finding,) = case.findings
     assert finding.message.startswith("energy gets no gradient from some of the outputs: backward returns zeros"), case
     assert "output[2]" in finding.message
+
+
+@pytest.mark.parametrize("scale", [0.3, float(np.float32(0.3))])
+def test_a_rounded_scale_in_the_tail_of_a_bell_is_named_without_a_contradiction(scale) -> None:
+    class Normal(engine.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return 0.5 + 0.5 * engine.erf(x / (0.3 * np.sqrt(2)))
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * engine.exp(-((x / scale) ** 2) / 2) / (0.3 * np.sqrt(2 * np.pi))
+
+    x = engine.tensor([0.1, -1.45, 0.25], requires_grad=True, dtype=engine.float64)
+    (case,) = gradcli.check(Normal, (x,), order=1, shrink=False).cases
+    assert case.verdict is (Verdict.PASSED if scale == 0.3 else Verdict.FAILED)
+    for finding in case.findings:
+        assert "it may come from a number that was rounded to float32; the error is in the part" in finding.message
+        assert "everywhere" not in finding.message
