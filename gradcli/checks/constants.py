@@ -24,6 +24,7 @@ from gradcli.checks.other_points.numbers import (
     places_windows,
     sets_accuracy,
     values_to_try,
+    with_changes,
 )
 from gradcli.checks.other_points.tuples import are_numbers, in_few_digits
 from gradcli.checks.variants import variant
@@ -86,8 +87,7 @@ class ConstantsCheck(Check):
         """
         subject, argument, is_refused, is_accepted = situation.subject, given[position], False, False
         for changes in _changes(position, given):
-            changed = [replace(a, value=changes.get(n, a.value)) for n, a in enumerate(given)]
-            other = _accepted(subject, changed, any_count=True)
+            other = _accepted(subject, with_changes(changes, position, given), any_count=True)
             if other is None or (may_lay_out(argument) and _shapes(other) != _shapes(subject)):
                 continue
             is_accepted = True

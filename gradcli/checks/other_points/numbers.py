@@ -4,6 +4,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -176,6 +177,36 @@ def changes_in_order(position: int, values: Sequence[Any], arguments: Sequence[A
         else:
             found.append({position: value, **{n: v + value - argument.value for n, v in ahead.items()}})
     return sorted(found, key=lambda changes: changes[position] in _NEUTRAL)
+
+
+def with_changes(changes: Mapping[int, Any], position: int, arguments: Sequence[Argument]) -> list[Argument]:
+    """The arguments with these values, by position.
+
+    Where the number at `position` becomes another axis, and an index input holds an order along the one it was, the two
+    axes of all tensors are exchanged: along another axis the same indices are no order, and have no inverse.
+    """
+    changed = [replace(a, value=changes.get(n, a.value)) for n, a in enumerate(arguments)]
+    old, new = arguments[position].value, changes[position]
+    may_choose = chooses_an_axis(arguments[position]) or {old, new} == {0, 1}
+    if not may_choose or not any(_orders(value, old, new) for value in _index_inputs(arguments)):
+        return changed
+    return [_turned(a, old, new) if a.is_tensor and a.value is not None else a for a in changed]
+
+
+def _orders(value: NDArray[Any], axis: int, other: int) -> bool:
+    """Whether indices differ along an axis, and repeat along another one or are too large for it."""
+    axes = value.ndim
+    if not (-axes <= axis < axes and -axes <= other < axes) or not value.size:
+        return False
+    repeat = [bool((np.diff(np.sort(value, each), axis=each) == 0).any()) for each in (axis, other)]
+    return not repeat[0] and (repeat[1] or bool(value.max() >= value.shape[other]))
+
+
+def _turned(argument: Argument, one: int, two: int) -> Argument:
+    axes = argument.value.ndim
+    if argument.sparsity is not None or not (-axes <= one < axes and -axes <= two < axes):
+        return argument
+    return replace(argument, value=np.ascontiguousarray(np.swapaxes(argument.value, one, two)), own=None)
 
 
 def _if_an_axis(argument: Argument, arguments: Sequence[Argument]) -> tuple[int, ...]:
