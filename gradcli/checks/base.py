@@ -16,6 +16,7 @@ from gradcli.backends.tensor.call_records import OtherCalls
 from gradcli.checks.nondeterminism import VaryingMap
 from gradcli.checks.other_points.bounds import any_given, bounds_of_map
 from gradcli.checks.other_points.calls import disturbing_calls, few_disturbing_calls
+from gradcli.checks.phases import without_phases
 from gradcli.checks.shared_passes import Together, passed_together
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
@@ -271,11 +272,10 @@ class Situation:
 
     def map_of(self, subject: Subject, order: int) -> VectorMap:
         """The map of `order`, with the domains of its inputs, and the declared nondeterminism as its noise."""
-        map_ = subject.derivative_map(order)
+        map_ = without_phases(subject, order)
         map_.bounds = bounds_of_map(map_, subject.arguments, subject.active)
         map_.given = any_given(subject)
-        varies = self.settings.nondeterminism
-        return VaryingMap(map_, varies) if varies else map_
+        return VaryingMap(map_, varies) if (varies := self.settings.nondeterminism) else map_
 
     def input_name(self, position: int) -> str:
         """The name of forward's argument at `position`."""

@@ -8,6 +8,7 @@ import numpy as np
 from gradcli.backends.attribution import users_frames
 from gradcli.checks.base import FIRST_ORDER_ERRORS, Check, Situation
 from gradcli.checks.given_precision import holds_as_given
+from gradcli.checks.phases import REASON, FixedPhases, without_phases
 from gradcli.errors import OverrunError, UserCodeError, message_of
 from gradcli.findings import FindingKind
 from gradcli.numerics.maps.space import Space
@@ -81,7 +82,8 @@ class HigherOrderCheck(Check):
 
     def _order(self, situation: Situation, order: int) -> Iterator[Evidence]:
         subject = situation.subject
-        if (reason := subject.first_order_only) is not None:
+        is_fixed = isinstance(without_phases(subject, 1), FixedPhases)
+        if (reason := REASON if is_fixed else subject.first_order_only) is not None:
             yield Evidence(
                 check=self.name,
                 order=order,

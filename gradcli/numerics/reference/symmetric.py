@@ -7,12 +7,15 @@ into one triangle is then wrong.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from gradcli.numerics.claims.compare import Impression, Judgement
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.maps.sizes import FINE
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.space import Block, Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.reference.discrepancy import block_of
 from gradcli.numerics.sampling.directions import MOVE, Focus, random_direction
@@ -42,18 +45,18 @@ def on_symmetric_changes(site: Site, input_: int, output: int, significance: flo
         return None
     block, places = site.map.domain.blocks[input_], site.map.domain.slices[input_]
 
-    def measured(change: Vector) -> Vector:
+    def measured(change: NDArray[Any]) -> Vector:
         direction = np.zeros(site.x.size)
-        direction[places] = change.reshape(-1)
+        direction[places] = change.reshape(-1).view(np.float64)
         return direction
 
-    drawn = random_direction(site.rng, site.scales)[places].reshape(block.shape)
+    drawn = _matrices(block, random_direction(site.rng, site.scales)[places]).reshape(block.shape)
     triangles = (np.triu(drawn, 1), np.tril(drawn, -1))
     upper, lower = (_unread(site, measured(change), output) for change in triangles)
     if upper is lower:
         return None
     reading = site.measure(
-        measured((drawn + np.swapaxes(drawn, -1, -2)) / 2),
+        measured((drawn + _adjoint(drawn)) / 2),
         places,
         Focus(drawn=site.scales, judged=site.scales),
         cheap=False,
@@ -66,20 +69,28 @@ def share_alike(site: Site, input_: int, output: int) -> bool:
     """Whether claim and reference, at a symmetric matrix, differ only in how they divide it between its triangles."""
     if not _is_symmetric(site, input_):
         return False
-    claimed, reference = (
-        rows.reshape(-1, *site.map.domain.blocks[input_].shape) for rows in block_of(site, input_, output)
-    )
+    claimed, reference = (_matrices(site.map.domain.blocks[input_], rows) for rows in block_of(site, input_, output))
     apart = claimed - reference
-    return bool(np.abs(apart + np.swapaxes(apart, -1, -2)).max() <= FINE * np.abs(claimed).max())
+    return bool(np.abs(apart + _adjoint(apart)).max() <= FINE * np.abs(claimed).max())
 
 
 def _is_symmetric(site: Site, input_: int) -> bool:
-    """Whether an input is a real, exactly symmetric matrix, or a batch of such matrices."""
+    """Whether an input is an exactly symmetric matrix, of complex numbers a Hermitian one, or a batch of such."""
     block = site.map.domain.blocks[input_]
-    if block.complex or len(block.shape) < 2 or block.shape[-1] != block.shape[-2] or block.shape[-1] < 2:
+    if len(block.shape) < 2 or block.shape[-1] != block.shape[-2] or block.shape[-1] < 2:
         return False
-    matrix = site.x[site.map.domain.slices[input_]].reshape(block.shape)
-    return bool(np.array_equal(matrix, np.swapaxes(matrix, -1, -2)))
+    matrix = _matrices(block, site.x[site.map.domain.slices[input_]])
+    return bool(np.array_equal(matrix, _adjoint(matrix)))
+
+
+def _matrices(block: Block, coordinates: Vector) -> NDArray[Any]:
+    """Coordinates of a block as matrices, of complex numbers where the block is."""
+    numbers = np.ascontiguousarray(coordinates)
+    return (numbers.view(np.complex128) if block.complex else numbers).reshape(-1, *block.shape)
+
+
+def _adjoint(matrices: NDArray[Any]) -> NDArray[Any]:
+    return np.swapaxes(matrices, -1, -2).conj()
 
 
 def _unread(site: Site, direction: Vector, output: int) -> bool:
