@@ -373,7 +373,7 @@ class Fitting:
             if found is None or self.trials.judge(found) is not None:
                 return None
             guess = found
-            if self.attempted(guess).backward_error is None and self.penalty(guess) == 0:
+            if self.attempted(guess).backward_error is None:  # None for some arguments is no error
                 return settled(self.unifier(guess.skeleton), guess)
         return None
 

@@ -225,7 +225,7 @@ class BestFirstSearch:
         solution = replace(solution, guess=guess)
         penalty = self._backward_penalty(solution.guess)
         if (returned := self._fit.as_returned(solution)) is not None:
-            solution, penalty = returned, 0.0
+            solution, penalty = returned, self._backward_penalty(returned.guess)
         alone = penalty >= RAISING_BACKWARD and not any(each.fits_exactly for each in self._found)
         if alone and (whole := self._fit.in_equal_parts(solution)) is not None:  # takes hundreds of tries
             solution, penalty = whole, 0.0
@@ -236,9 +236,9 @@ class BestFirstSearch:
         for change in (with_tensor, as_vector) if penalty >= RAISING_BACKWARD else ():
             if (whole := self._fit.changed_by(change, solution.guess)) is not None:
                 near = self._score(solution) + cost_of_narrowing(whole.guess)
-                self._add(whole, min(self._score(whole), near), 0.0)
+                self._add(whole, min(self._score(whole), near), self._backward_penalty(whole.guess))
         if (whole := self._fit.of_other_ranks(solution.guess)) is not None:
-            self._add(whole, self._score(whole), 0.0)
+            self._add(whole, self._score(whole), self._backward_penalty(whole.guess))
             penalty = RAISING_BACKWARD
         plain, narrow = self._score(solution), self._fit.narrowed(solution)
         if narrow is not None:

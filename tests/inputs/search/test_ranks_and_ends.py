@@ -199,8 +199,30 @@ def chain(ns: Any, wrong: bool) -> Rule:
     return forward, backward
 
 
+def layers_from_rows(ns: Any, wrong: bool) -> Rule:
+    """A matrix for each number, which has no gradient: forward reads no more matrices than there are numbers."""
+
+    def rows(x: Any, first: Any) -> list[Any]:
+        return [(ns.arange(x.shape[0], dtype=x.dtype) >= each).to(x.dtype).unsqueeze(1) for each in first]
+
+    def forward(ctx: Any, x: Any, weights: Any, first: Any) -> Any:
+        ctx.save_for_backward(x, weights, first)
+        parts = [mask * (x @ weights[number]) for number, mask in enumerate(rows(x, first))]
+        return ns.stack(parts).sum(0)
+
+    def backward(ctx: Any, g: Any) -> Any:
+        x, weights, first = ctx.saved_tensors
+        masks = rows(x, first)
+        gx = ns.stack([mask * (g @ weights[number].mT) for number, mask in enumerate(masks)]).sum(0)
+        return gx, ns.stack([x.mT @ (mask * g * (1 + wrong)) for mask in masks]), None
+
+    return forward, backward
+
+
 @pytest.mark.sampled(4)
-@in_turn("rule", [sylvester, tridiagonal, scan, delta_rule, lyapunov, filtered, selective_scan, chain])
+@in_turn(
+    "rule", [sylvester, tridiagonal, scan, delta_rule, lyapunov, filtered, selective_scan, chain, layers_from_rows]
+)
 @pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
 def test_inputs_that_backward_fits_as_well_are_found(ns: Any, rule: Callable[..., Rule], wrong: bool) -> None:
     forward, backward = rule(ns, wrong)
