@@ -115,7 +115,8 @@ class SourceHints:
             bonuses[4] = 1.7
         if re.search(_SEQUENCES, self.used):
             bonuses[3] = 1.1
-        for match in re.finditer(rf"((?:\w+, ?)+\w+) ?= ?{escaped}\.(?:shape|size\(\))(\[:\d)?", self.used):
+        unpacked = rf"(?:^|[;:])[ \t]*\(?((?:\w+, ?)+\w+)\)? ?= ?{escaped}\.(?:shape|size\(\))(\[:\d)?"
+        for match in re.finditer(unpacked, self.used, re.MULTILINE):  # and no `1, groups=x.shape[1]` in a call
             # What is cut from a shape, as in n, c = x.shape[:2], has axes behind it.
             bonuses[match[1].count(",") + (1 if match[2] is None else 2)] = 3.0
         if first and (last := max(self._reduced_axes, default=0)) > 1:

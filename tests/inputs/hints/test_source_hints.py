@@ -189,3 +189,17 @@ def test_a_width_that_is_called_eps_is_not_small(ns: Any, is_hard: bool) -> None
     (case,) = gradcli.check(smoothed(ns, is_hard=is_hard), order=1, samples=1, shrink=False, only=("gradient",)).cases
     assert [spec.value for spec in case.inputs[1:]] == [0.7]
     assert case.verdict is (Verdict.FAILED if is_hard else Verdict.PASSED)
+
+
+@pytest.mark.parametrize(
+    ("line", "axes"),
+    [
+        ("rows, columns = x.shape", {2}),
+        ("if p: (b, c, d) = x.size()", {3}),
+        ("return pooled(x, p, 1, groups=x.shape[1])", set()),
+        ("return filled(p, 1, size=x.shape)", set()),
+    ],
+)
+def test_a_shape_is_unpacked_by_a_statement_and_not_by_an_argument(line: str, axes: set[int]) -> None:
+    hints = SourceHints(forward=f"def forward(ctx, x, p):\n    {line}\n", backward="", gradients=())
+    assert hints.rank_bonuses("x", first=False).keys() == axes
