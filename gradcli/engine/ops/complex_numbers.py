@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.dtypes import complex_of, real_of
+from gradcli.engine.dtypes import complex_of, get_default_dtype, real_of
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.constant import passed
 from gradcli.engine.ops.operands import pair
@@ -125,7 +125,8 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
 
 def angle(input: Tensor) -> Tensor:
     """Return the argument of each number, in radians from -pi to pi."""
-    return record(AngleBackward0, np.angle(input._data), (input,), (input,))
+    x = input._data if input._data.dtype.kind in "fc" else input._data.astype(get_default_dtype().numpy)
+    return record(AngleBackward0, np.angle(x), (input,), (input,))
 
 
 def is_complex(input: Tensor) -> bool:

@@ -187,15 +187,31 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 
 # --- over axes
 @numpy_names
-def var_mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, correction: float = 1) -> tuple[Tensor, Tensor]:
+def var_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
     """Return (var, mean) over some axes or all; see `var`."""
-    return var(input, dim, keepdim=keepdim, correction=correction), input.mean(dim, keepdim)
+    over = None if isinstance(dim, bool) else dim
+    return var(input, dim, unbiased, keepdim, correction=correction), input.mean(over, keepdim)
 
 
 @numpy_names
-def std_mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, correction: float = 1) -> tuple[Tensor, Tensor]:
+def std_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
     """Return (std, mean) over some axes or all; see `std`."""
-    return std(input, dim, keepdim=keepdim, correction=correction), input.mean(dim, keepdim)
+    over = None if isinstance(dim, bool) else dim
+    return std(input, dim, unbiased, keepdim, correction=correction), input.mean(over, keepdim)
 
 
 @printed_as("aminmax")

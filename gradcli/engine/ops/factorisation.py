@@ -208,9 +208,21 @@ def qr(A: Tensor, mode: str = "reduced") -> QR:
     return QR(*record_many(LinalgQrBackward0, [q, r], (A,), keep=True))
 
 
-def pinv(A: Tensor) -> Tensor:
-    """Return the Moore-Penrose pseudo-inverses of matrices; the gradient takes the rank as constant."""
-    return record(LinalgPinvBackward0, np.linalg.pinv(A._data), (A,), (A,), keep=True)
+def pinv(A: Tensor, rcond: float | None = None, hermitian: bool = False, *, rtol: float | None = None) -> Tensor:
+    """Return the Moore-Penrose pseudo-inverses of matrices; the gradient takes the rank as constant.
+
+    Args:
+        A: the matrices.
+        rcond: singular values of at most this share of the largest count as 0; the number of rows or columns, whichever
+            is larger, times the precision unless given.
+        hermitian: has no effect.
+        rtol: another name of `rcond`.
+    """
+    del hermitian
+    least = rcond if rcond is not None else rtol
+    if least is None:
+        least = max(A._data.shape[-2:]) * float(np.finfo(A._data.dtype).eps)
+    return record(LinalgPinvBackward0, np.linalg.pinv(A._data, least), (A,), (A,), keep=True)
 
 
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:

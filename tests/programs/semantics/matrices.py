@@ -148,6 +148,25 @@ def histograms_with_their_bins(t: Any) -> Any:
 
 
 @case
+def pseudo_inverses_of_singular_matrices(t: Any) -> Any:
+    a = t.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 6.1], [3.0, 6.0, 9.1]])
+    made = [t.linalg.pinv(a), t.pinverse(a), t.linalg.pinv(a.double(), 0.1), t.linalg.pinv(a.double(), rtol=0.1)]
+    return [[[round(value, 2) for value in row] for row in plain(each)] for each in made]
+
+
+@case
+def spreads_with_means(t: Any) -> Any:
+    x = t.tensor([[1.0, 2.0, 4.0], [3.0, 1.0, 1.5]])
+    made = [
+        t.var_mean(x), t.var_mean(x, 0, True), t.var_mean(x, 0, False), t.std_mean(x, 1, False, True),
+        t.var_mean(x, False), t.std_mean(x, unbiased=False), t.std_mean(x, 1, keepdim=True),
+        t.var_mean(x, correction=0),
+    ]  # fmt: skip
+    angles = t.tensor([-1, 2]).angle()
+    return [[[_rounded(plain(part)) for part in pair] for pair in made], str(angles.dtype), _rounded(plain(angles))]
+
+
+@case
 def what_nodes_list(t: Any) -> Any:
     x = t.tensor([1.0, 2.0], requires_grad=True)
     nodes = [(x * x).grad_fn, x.exp().grad_fn, (x**2).grad_fn, (x / x).grad_fn, x.relu().grad_fn, x.tanh().grad_fn]
