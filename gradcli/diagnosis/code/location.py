@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gradcli.backends.attribution import is_users_file
 from gradcli.backends.base import Subject
 from gradcli.diagnosis.code.ancestry import Ancestry
+from gradcli.diagnosis.code.helpers import line_in_helper
 from gradcli.diagnosis.code.source import FunctionSource, function_tree
 from gradcli.diagnosis.code.tangents import line_of_tangent
 from gradcli.diagnosis.code.traced import first_rounded, first_rounding, last_written, traced
@@ -202,6 +203,9 @@ def _filled_line(search: _Search, slot: int) -> int | None:
     """
     finding, subject, source, executed = search.finding, search.subject, search.source, search.executed
     value = _returned_value(source, slot, executed)
+    helped = line_in_helper(subject, source, value)
+    if helped is not None:
+        return helped - source.first_line + 1
     if isinstance(value, ast.Name) and finding.kind is FindingKind.LOW_PRECISION:
         made_at = first_rounded(subject, value.id)
         if made_at is not None:
