@@ -267,7 +267,7 @@ def _adds_reduced(node: ast.AST) -> bool:
 def _by_argument(slip: Slip, draft: Draft) -> FindingKind | None:
     """A name for a wrong number: an argument of a call, such as an axis, or the index in x.shape[...]."""
     call = _call_round(slip.old, draft)
-    if isinstance(slip.old, ast.Constant | ast.UnaryOp | ast.Tuple) and call is not None:
+    if call is not None and _is_written_out(slip.old):
         for known, kind in (
             (_REDUCTIONS, FindingKind.WRONG_REDUCTION),
             (_TURNS, FindingKind.TRANSPOSED),
@@ -277,6 +277,13 @@ def _by_argument(slip: Slip, draft: Draft) -> FindingKind | None:
             if _called(call) in known:
                 return kind
     return FindingKind.WRONG_REDUCTION if _is_of_shape(slip.old, draft) else None
+
+
+def _is_written_out(node: ast.AST) -> bool:
+    """Whether an expression is a number with a sign or without, or a tuple of such numbers: `-1` is, `-x` is not."""
+    if isinstance(node, ast.Tuple):
+        return all(map(_is_written_out, node.elts))
+    return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
 
 
 def _is_of_shape(node: ast.AST, draft: Draft) -> bool:

@@ -38,6 +38,12 @@ CASES = {
         "wrong-factor",
         "lacks the factor `1 / np.exp(x - m).sum(axis=-1, keepdims=True)`",
     ),
+    "the sign of what is summed": (
+        "def f(x):\n    return np.exp(np.sum(x, axis=-1))\n\n\n"
+        "def f_vjp(x, g):\n    return (g * np.exp(np.sum(-x, axis=-1)))[:, None] * np.ones_like(x)\n",
+        "wrong-factor",
+        "np.exp(np.sum(x, axis=-1)))[:, None]` belongs",
+    ),
     "a format of few digits": (
         "def f(x):\n    return np.sin(x) * x\n\n\n"
         "def f_vjp(x, g):\n    c = np.cos(x.astype(np.float16))\n    return g * (np.sin(x) + x * c)\n",
