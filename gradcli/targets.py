@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_SAME = 1e-9
+"""Relative and absolute."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
     """One parameter of forward, ctx left out; a `static` one is declared to be no tensor, as by nondiff_argnums."""
@@ -99,6 +103,22 @@ class Trial:
     def ok(self) -> bool:
         """True where forward returned at least one tensor."""
         return self.error is None and bool(self.outputs)
+
+    def equals(self, other: "Trial") -> bool:
+        """Whether both have the same bits in outputs of the same shapes."""
+        import numpy as np
+
+        pairs = zip(self.outputs, other.outputs, strict=False)
+        return len(self.outputs) == len(other.outputs) and all(np.array_equal(a, b) for a, b in pairs)
+
+    def agrees(self, other: "Trial") -> bool:
+        """Whether both returned, and the same outputs up to rounding."""
+        import numpy as np
+
+        if not (self.ok and other.ok) or len(self.outputs) != len(other.outputs):
+            return False
+        pairs = zip(self.outputs, other.outputs, strict=True)
+        return all(a.shape == b.shape and np.allclose(a, b, _SAME, _SAME, equal_nan=True) for a, b in pairs)
 
 
 def parameters_of(function: Callable[..., Any], *, skip: int) -> tuple[Parameter, ...]:

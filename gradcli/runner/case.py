@@ -19,7 +19,6 @@ from gradcli.checks.battery import Part, run_battery
 from gradcli.checks.given_precision import right_as_given
 from gradcli.diagnosis.code.lints import source_lints
 from gradcli.errors import InputsNotFoundError, LostDeviceError, OverrunError, UserCodeError, is_interrupt, presentable
-from gradcli.inputs.compressed import compressed_matrices_checked
 from gradcli.results import CheckResult, Evidence, Stage, judge
 from gradcli.runner.arguments.buffers import as_supplied, with_buffers
 from gradcli.runner.arguments.prepare import Prepared, prepared
@@ -30,7 +29,7 @@ from gradcli.runner.outcome.expect import against_expectation
 from gradcli.runner.outcome.merge import merge
 from gradcli.runner.outcome.notes import telling_notes, time_notes
 from gradcli.runner.planning.plan import CheckCase, claimed
-from gradcli.runner.process.interference import own_functions_restored
+from gradcli.runner.process.interference import compressed_matrices_checked, own_functions_restored
 from gradcli.spec.hints import explain_exception
 from gradcli.spec.resolve import resolve
 from gradcli.targets import TargetInfo

@@ -31,3 +31,10 @@ def minus_infinite(outputs: Sequence[NDArray[Any]]) -> list[NDArray[np.bool_]] |
     finite = [np.isfinite(output) for output in outputs]
     is_known = all((one | other).all() for one, other in zip(found, finite, strict=True))
     return found if is_known and any(each.any() for each in finite) else None
+
+
+def same_places(one: Sequence[NDArray[np.bool_]] | None, other: Sequence[NDArray[np.bool_]]) -> bool:
+    """Whether outputs are minus infinity in the same places."""
+    if one is None or len(one) != len(other):
+        return False
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))

@@ -15,7 +15,6 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.builders import build
 from gradcli.inputs.domains import CLASSES
 from gradcli.inputs.hints.argument_names import is_state
-from gradcli.inputs.search.alike.outputs import agree, empty_alike, equal
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import Skeleton, Slot
 from gradcli.inputs.search.error_messages import complains_of_values, lacked_by_a_constant, progress_without_frames
@@ -179,7 +178,7 @@ class Trials:
             else argument
             for argument in self.arguments(guess, 0)
         ]
-        return agree(self.run(guess, 0), self._attempt(whole))
+        return self.run(guess, 0).agrees(self._attempt(whole))
 
     def ignores(self, guess: Guess, index: int, axis: int, kept: int) -> bool:
         """Whether forward gives the same bits where a tensor is NaN beyond its first `kept` entries along an axis."""
@@ -187,15 +186,15 @@ class Trials:
         spoilt = next(argument for argument in arguments if argument.name == self.slots[index].name)
         np.moveaxis(spoilt.value, axis, 0)[kept:] = np.nan
         trial = self._attempt(arguments)
-        return trial.ok and equal(trial.outputs, self.run(guess, 0).outputs)
+        return trial.ok and trial.equals(self.run(guess, 0))
 
     def differ(self, guess: Guess, other: Guess) -> bool:
         """Whether two guesses that forward accepts give different outputs."""
-        return not equal(self.run(guess, 0).outputs, self.run(other, 0).outputs)
+        return not self.run(guess, 0).equals(self.run(other, 0))
 
     def agree(self, guess: Guess, other: Guess) -> bool:
         """Whether two guesses that forward accepts give the same outputs up to rounding, on all samples."""
-        return all(agree(self.run(guess, sample), self.run(other, sample)) for sample in (0, *MORE_SAMPLES))
+        return all(self.run(guess, sample).agrees(self.run(other, sample)) for sample in (0, *MORE_SAMPLES))
 
     def is_flat(self, guess: Guess) -> bool:
         """Whether no output changes where the floating tensors change slightly."""
@@ -205,7 +204,7 @@ class Trials:
             else argument
             for argument, drawn in zip(self.arguments(guess, 0), self.arguments(guess, 1), strict=True)
         ]
-        return agree(self.run(guess, 0), self._attempt(moved))
+        return self.run(guess, 0).agrees(self._attempt(moved))
 
     def arguments(
         self, guess: Guess, sample: int, *, forced: bool = False, other: int | None = None, other_sample: int = 5
@@ -303,7 +302,7 @@ class Trials:
             trial = self.run(guess, own, other=index, other_sample=5 + sample)
             if not trial.ok:
                 return guess.skeleton[index].kind in ("index", "mask")
-            if not equal(trial.outputs, base.outputs):
+            if not trial.equals(base):
                 return True
         return False
 
@@ -339,14 +338,14 @@ class Trials:
 
     def _is_infinite_by_design(self, guess: Guess, sample: int, outputs: Sequence[NDArray[Any]]) -> bool:
         """Whether outputs are minus infinity where no real input decides it, and forward has that number."""
-        from gradcli.inputs.hints.infinite_outputs import minus_infinite, writes_minus_infinity
+        from gradcli.inputs.hints.infinite_outputs import minus_infinite, same_places, writes_minus_infinity
 
         places = minus_infinite(outputs)
         if places is None or not writes_minus_infinity(self._forward):
             return False
         floats = [index for index, choice in enumerate(guess.skeleton) if choice.kind in ("float", "complex")]
         others = [self.run(guess, sample, other=index, forced=True) for index in floats]
-        return all(each.ok and equal(minus_infinite(each.outputs) or (), places) for each in others)
+        return all(each.ok and same_places(minus_infinite(each.outputs), places) for each in others)
 
     def _is_empty_by_design(self, guess: Guess, outputs: Sequence[NDArray[Any]]) -> bool:
         """Whether an output is empty beside others that are not, and stays so where all sizes are larger.
@@ -357,7 +356,8 @@ class Trials:
         if grown == guess.shapes:
             return False
         larger = [each for each in self.run(replace(guess, shapes=grown), 0).outputs if each.dtype.kind in "fc"]
-        return empty_alike(outputs, larger)
+        empty = [output.size == 0 for output in outputs]
+        return not all(empty) and empty == [output.size == 0 for output in larger]
 
     def _remembered(self, failure: Failure) -> Failure:
         slip = isinstance(failure.error, NameError) and not isinstance(failure.error, UnboundLocalError)

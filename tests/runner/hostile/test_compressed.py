@@ -8,7 +8,7 @@ import pytest
 import gradcli
 from gradcli import engine
 from gradcli.engine.autograd import Function
-from gradcli.inputs.compressed import compressed_matrices_checked
+from gradcli.runner.process.interference import compressed_matrices_checked
 from gradcli.verdict import Verdict
 
 sparse = pytest.importorskip("scipy.sparse")
