@@ -1,7 +1,7 @@
 """Numbers and masks that forward computes, as expressions in the names that backward has: factors that it may lack."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gradcli.edits.expressions import Candidate
@@ -56,6 +56,15 @@ def as_in_forward(
         made = _expanded(other, called)
         if not are_alike(made, node):
             yield Candidate(cost, (Change(node, made),))
+
+
+def as_in_backward(nodes: Iterable[ast.expr], forward: Definition, backward: Definition) -> Iterator[ast.expr]:
+    """Expressions of forward in the names of backward, such as `x.clamp(ctx.low, ctx.high)`, where these differ."""
+    called = _called(forward, backward)
+    for node in nodes:
+        made = _expanded(node, called)
+        if not are_alike(made, node):
+            yield made
 
 
 def _is_name(node: ast.AST | None, name: str) -> bool:

@@ -259,16 +259,19 @@ def _read(statement: ast.stmt) -> set[str]:
 
 
 def saved_parameters(forward: Definition) -> dict[str, str]:
-    """The parameters of forward that it stores on ctx unchanged, each with the attribute."""
+    """The parameters of forward that it stores on ctx unchanged, each with the attribute; also several at once."""
     parameters = [a.arg for a in forward.args.args]
+    assignments = (n for n in ast.walk(forward) if isinstance(n, ast.Assign))
+    pairs = (pair for n in assignments for pair in zip(_parts(n.targets[0]), _parts(n.value), strict=False))
     return {
-        n.value.id: n.targets[0].attr
-        for n in ast.walk(forward)
-        if isinstance(n, ast.Assign)
-        and isinstance(n.targets[0], ast.Attribute)
-        and isinstance(n.value, ast.Name)
-        and n.value.id in parameters[1:]
+        value.id: target.attr
+        for target, value in pairs
+        if isinstance(target, ast.Attribute) and isinstance(value, ast.Name) and value.id in parameters[1:]
     }
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
 
 
 def _reads(backward: Definition, own: str, kept: Mapping[str, str]) -> list[Change]:

@@ -27,6 +27,7 @@ HUBER = (
     "ctx.save_for_backward(x)\n        ctx.d = d\n"
     "        return torch.where(x.abs() <= d, 0.5 * x * x, d * (x.abs() - 0.5 * d))"
 )
+HELD = "ctx.save_for_backward(x, w)\n        ctx.low, ctx.high = low, high\n        return w * x.clamp(-low, high) ** 2"
 KEPT = "y = (x * x).exp()\n        ctx.save_for_backward(x)\n        ctx.y = y\n        return y"
 POLAR = "ctx.save_for_backward(r, a)\n        return r * a.cos(), r * a.sin()"
 GROWN = (
@@ -49,6 +50,14 @@ CASES = {
         "x=nm edge=0.4",
     ),
     "a slope that is held": ("x, d", HUBER, "g", "(x,) = ctx.saved_tensors\n        return g * x, None", "x=nm d=0.6"),
+    "a value that is held between numbers of ctx": (
+        "x, w, low, high",
+        HELD,
+        "g",
+        "x, w = ctx.saved_tensors\n        inside = (x > -ctx.low) & (x < ctx.high)\n"
+        "        return 2 * g * w * x * inside, g * x ** 2, None, None",
+        "x=nm w=nm low=0.6 high=0.9",
+    ),
     "two outputs exchanged": (
         "r, a",
         POLAR,
@@ -69,6 +78,7 @@ LINES = {
     "a root of a size": "q.shape[1] ** 0.5, ",
     "a sign behind a border": "return torch.where(x > ctx.edge, -g, g), None",
     "a slope that is held": "return g * x.clamp(-ctx.d, ctx.d), None",
+    "a value that is held between numbers of ctx": "g * x.clamp(-ctx.low, ctx.high) ** 2, None",
     "two outputs exchanged": "return g * a.cos() + h * a.sin(), r *",
     "an output kept on ctx": "ctx.save_for_backward(x, y)",
     "a product for a step": "total = total * x[t]",
@@ -114,6 +124,22 @@ def test_whether_backward_can_be_differentiated_is_seen(body, can, tmp_path):
     )
     case, target = case_of(Specimen("own", "", "engine", "Own", text, text, frozenset(), inputs="x=nm"), tmp_path)
     assert is_differentiable(prepared(target, case), target, 0) is can
+
+
+@pytest.mark.parametrize("kind", ["counts", "counts.to(x.dtype)"])
+def test_a_count_divides_as_it_does_in_forward(kind, tmp_path):
+    text = TEXT.format(
+        given="x, groups",
+        forward="counts = torch.bincount(groups, minlength=3).clamp(min=1)\n"
+        f"        counts = {kind}\n        ctx.save_for_backward(groups, counts)\n"
+        "        return x.new_zeros((3, x.shape[1])).index_add(0, groups, x) / counts[:, None]",
+        grads="g",
+        backward="groups, counts = ctx.saved_tensors\n        return g.index_select(0, groups), None",
+    )
+    (tmp_path / "own.py").write_text(text)
+    inputs = ["-i", "x=5x4", "-i", "groups=5,domain=indices,high=3"]
+    done = warm.run_for_text(["fix", "own.py:Own", *inputs, "--diff"], tmp_path)
+    assert "+        return (g / counts[:, None]).index_select(0, groups), None" in done.stdout
 
 
 def test_fewer_indices_than_rows_say_nothing_of_a_patch(tmp_path):

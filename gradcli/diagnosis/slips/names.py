@@ -11,8 +11,10 @@ import numpy as np
 from gradcli.diagnosis.slips.bench import Bench
 from gradcli.diagnosis.slips.forms import Form, distinct
 from gradcli.diagnosis.slips.hooks import array_of, writes
+from gradcli.edits.draft import Draft
 from gradcli.edits.expressions import size_factors
 from gradcli.edits.flow import carrying, names_in
+from gradcli.edits.forward_values import as_in_backward
 from gradcli.edits.idiom import Idiom
 from gradcli.edits.scope import Scope, scope_of
 from gradcli.edits.source import Definition
@@ -82,7 +84,7 @@ def names_at(
                 borrowed.append(form)
     known = distinct([*plain, *borrowed])
     texts = {f.text for f in known}
-    made = [_form(_cost(node), ast.unparse(node), values, framework) for node, values in computed]
+    made = [_form(_cost(node), ast.unparse(node), values, framework, whole=True) for node, values in computed]
     more = [f for f in distinct([*known, *(_bound(f) for f in made if f is not None)]) if f.text not in texts]
     return Names(
         plain=tuple(known),
@@ -116,12 +118,23 @@ def _bound(form: Form) -> Form:
     return form if whole else replace(form, binds=0)
 
 
-def expressions_known(definitions: Sequence[Definition], carried: set[str]) -> list[ast.expr]:
-    """What functions compute without grad_output: calls and operations, each text once, the shortest first."""
+def expressions_known(draft: Draft, carried: set[str]) -> list[ast.expr]:
+    """What the function to edit and forward compute without grad_output, forward's also in the names of backward."""
+    nodes = _computed_in([p.node for p in draft.parts if p.role in (draft.role, "forward")], carried)
+    if draft.role == "backward" and draft.has("forward"):
+        forward = draft.part("forward").node
+        nodes += as_in_backward(_computed_in([forward], set()), forward, draft.backward.node)
+    return nodes
+
+
+def _computed_in(definitions: Sequence[Definition], carried: set[str]) -> list[ast.expr]:
+    """Calls, operations, and indices that add axes, without grad_output: each text once, the shortest first."""
     found: dict[str, ast.expr] = {}
     for definition in definitions:
         for node in ast.walk(definition):
-            if not isinstance(node, ast.Call | ast.BinOp) or names_in(node) & carried or writes(node):
+            if not isinstance(node, ast.Call | ast.BinOp | ast.Subscript) or names_in(node) & carried or writes(node):
+                continue
+            if isinstance(node, ast.Subscript) and not _adds_axes(node):
                 continue
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _NO_VALUES:
                 continue
@@ -129,13 +142,20 @@ def expressions_known(definitions: Sequence[Definition], carried: set[str]) -> l
     return sorted(found.values(), key=_cost)[:_MOST_TRIED]
 
 
-def _form(cost: float, text: str, values: Sequence[Any], framework: Any) -> Form | None:
+def _adds_axes(node: ast.Subscript) -> bool:
+    """Whether an index is one for broadcasting, such as `counts[:, None]`."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return any(isinstance(part, ast.Constant) and part.value is None for part in parts)
+
+
+def _form(cost: float, text: str, values: Sequence[Any], framework: Any, *, whole: bool = False) -> Form | None:
+    """The form of values of floats or truth values; also of whole numbers, which may be counts, if these are meant."""
     arrays = []
     for value in values:
         array = array_of(value, framework)
         if array is None or array.dtype.kind not in "bfi" or array.size > _MOST:
             return None
-        arrays.append(array.astype(np.float64) if array.dtype.kind != "i" else array)
+        arrays.append(array.astype(np.float64) if whole or array.dtype.kind != "i" else array)
     return Form(cost, text, tuple(arrays)) if all(a.dtype.kind == "f" for a in arrays) else None
 
 

@@ -382,8 +382,7 @@ class Trial:
 
     def _computed(self, number: int) -> list[tuple[ast.expr, list[Any]]]:
         """Expressions of forward and backward that give one tensor at a place, with the value at each bench."""
-        functions = [p.node for p in self._draft.parts if p.role in (self._draft.role, "forward")]
-        nodes = expressions_known(functions, self._carried)
+        nodes = expressions_known(self._draft, self._carried)
         codes = [(node, code) for node in nodes if (code := _code_of(node)) is not None]
         values = self._values(number, [code for _, code in codes])
         single = [all(len(v) == 1 and self._framework.is_tensor(v[0]) for v in each) for each in values]
