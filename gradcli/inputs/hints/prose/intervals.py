@@ -232,7 +232,7 @@ def _given(names: Sequence[str], text: str, only: str | None) -> Iterator[_Given
         found = [word for word in re.findall(r"\w+", match[key]) if word != "and"]
         owners = _last_of(found, names)
         low, high = _ends(match)
-        if len(owners) > 1 and _has(_OPERATOR, text[: match.start(key)]):  # `t**3 + p * t = q, p > 0`
+        if key == "names_w" and len(owners) > 1 and _has(_OPERATOR, text[: match.start(key)]):  # `y = q, p > 0`
             owners, found = owners[1:], found[1:]
         if owners and (key == "names_w" or len(owners) == len(found)):
             start = _start(match, key, owners[0]) if key == "names_w" else match.start()
