@@ -61,7 +61,7 @@ class ModuleWatch:
             make(module, *args, **keywords)
             self.known[id(module)] = module
 
-        place: Callable[..., None] = vars(kind)["__setattr__"]
+        place: Callable[..., None] = kind.__setattr__
 
         @functools.wraps(place)
         def watched_set(module: Any, name: str, value: Any) -> None:
