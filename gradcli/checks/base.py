@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from gradcli.backends.base import FloatArray, Gradients, Pass, RawBackward, Subject
 from gradcli.backends.captured_sizes import captured_sizes
 from gradcli.backends.tensor.call_records import OtherCalls
-from gradcli.checks.nondeterminism import VaryingMap
+from gradcli.checks.nondeterminism import VaryingMap, determined
 from gradcli.checks.other_points.bounds import any_given, bounds_of_map
 from gradcli.checks.other_points.calls import disturbing_calls, few_disturbing_calls
-from gradcli.checks.phases import without_phases
 from gradcli.checks.shared_passes import Together, passed_together
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
@@ -272,7 +271,7 @@ class Situation:
 
     def map_of(self, subject: Subject, order: int) -> VectorMap:
         """The map of `order`, with the domains of its inputs, and the declared nondeterminism as its noise."""
-        map_ = without_phases(subject, order)
+        map_ = determined(subject, order)
         map_.bounds = bounds_of_map(map_, subject.arguments, subject.active)
         map_.given = any_given(subject)
         return VaryingMap(map_, varies) if (varies := self.settings.nondeterminism) else map_

@@ -6,9 +6,9 @@ from typing import final
 import numpy as np
 
 from gradcli.backends.attribution import users_frames
+from gradcli.backends.base import Subject
 from gradcli.checks.base import FIRST_ORDER_ERRORS, Check, Situation
 from gradcli.checks.given_precision import holds_as_given
-from gradcli.checks.phases import REASON, FixedPhases, without_phases
 from gradcli.errors import OverrunError, UserCodeError, message_of
 from gradcli.findings import FindingKind
 from gradcli.numerics.maps.space import Space
@@ -82,8 +82,7 @@ class HigherOrderCheck(Check):
 
     def _order(self, situation: Situation, order: int) -> Iterator[Evidence]:
         subject = situation.subject
-        is_fixed = isinstance(without_phases(subject, 1), FixedPhases)
-        if (reason := REASON if is_fixed else subject.first_order_only) is not None:
+        if (reason := _phases(subject) or subject.first_order_only) is not None:
             yield Evidence(
                 check=self.name,
                 order=order,
@@ -267,3 +266,12 @@ def _mismatch(order: int, map_: VectorMap, block: BlockOutcome) -> Mismatch | No
         alone=table.alone,
         smooth=table.smooth,
     )
+
+
+def _phases(subject: Subject) -> str | None:
+    """Why the gradient has no derivative, where the phases of outputs were fixed for it."""
+    if not any(block.complex for block in subject.codomain.blocks):
+        return None
+    from gradcli.checks.phases import REASON, FixedPhases, without_phases
+
+    return REASON if isinstance(without_phases(subject, 1), FixedPhases) else None

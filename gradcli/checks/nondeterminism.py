@@ -1,11 +1,11 @@
-"""A nondeterminism that the spec declares: by how much repeated calls and differences may vary."""
+"""What of a function is not determined: by how much calls may vary, as a spec declares, and phases of vectors."""
 
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.base import FloatArray
+from gradcli.backends.base import FloatArray, Subject
 from gradcli.numerics.maps.vector_map import Effort, VectorMap
 
 
@@ -62,3 +62,12 @@ class VaryingMap(VectorMap):
     def jvp(self, x: FloatArray, tangent: FloatArray) -> FloatArray:
         """The inner map's forward mode."""
         return self._inner.jvp(x, tangent)
+
+
+def determined(subject: Subject, order: int) -> VectorMap:
+    """The map of `order`; where outputs are complex, with the phases fixed that forward chooses for vectors."""
+    if not any(block.complex for block in subject.codomain.blocks):
+        return subject.derivative_map(order)
+    from gradcli.checks.phases import without_phases
+
+    return without_phases(subject, order)

@@ -72,8 +72,8 @@ from gradcli.engine.ops.indexing import (
     scatter, scatter_add, take,
 )
 from gradcli.engine.ops.joining import (
-    argsort, cat, chunk, diag, diag_embed, diff, hstack, kron, meshgrid, repeat_interleave, sort, split, stack,
-    topk, unbind, vstack,
+    argsort, cat, chunk, diag, diag_embed, diff, gradient, hstack, kron, meshgrid, repeat_interleave, sort, split,
+    stack, topk, unbind, vstack,
 )
 from gradcli.engine.ops.linalg import (
     addmm, baddbmm, bmm, dot, inv, matmul, mm, mv, outer, trace,
@@ -112,7 +112,6 @@ from gradcli.engine.interface.environment import (
 from gradcli.engine.interface.calling import operations_of as _operations_of
 from gradcli.engine.interface.environment import LEGACY_TENSORS as _LEGACY_TENSORS
 from gradcli.engine.interface.missing_names import refusal as _refusal
-from gradcli.engine.ops.along import gradient, index_reduce
 from gradcli.engine.ops.arrangement import combinations, dsplit, hsplit, vsplit
 from gradcli.engine.ops.derived import cumulative_trapezoid
 from gradcli.engine.ops.linalg import adjoint, inner
@@ -124,7 +123,7 @@ from gradcli.engine.ops.numbers import (
     mvlgamma, signbit,
 )
 from gradcli.engine.ops.scattering import (
-    diagonal_scatter, index_fill, masked_scatter, scatter_reduce, select_scatter, slice_scatter,
+    diagonal_scatter, index_fill, index_reduce, masked_scatter, scatter_reduce, select_scatter, slice_scatter,
 )
 from gradcli.engine.ops.medians import median, nanmedian
 from gradcli.engine.ops.searching import argwhere, histc, histogram, isin, mode, unique_consecutive

@@ -9,20 +9,24 @@ import pkgutil
 import site
 import sys
 import sysconfig
+import time
 import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import cache_from_source
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from gradcli.errors import TargetError, TargetImportError, is_interrupt, message_of, presentable
 from gradcli.frozen import dataclass
-from gradcli.spec.bytecode import no_bytecode_of_young_sources
 from gradcli.spec.hints import closest, did_you_mean, explain_exception
 from gradcli.spec.listing import commented_definition
 
 _PACKAGE_FOLDER = str(Path(__file__).resolve().parent.parent)
 _EXAMPLES_FOLDER = os.path.join(_PACKAGE_FOLDER, "examples")
+_YOUNG = 2.0
+"""Seconds. Python compares whole seconds: one for the rounding, one for the time between the import and this check."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +118,7 @@ def names_in(module_or_path: str) -> list[str]:
 def import_module_or_file(place: str) -> ModuleType:
     """The module called `place`, or that of the file `place`; raises as `resolve`."""
     place = place.removesuffix(":")
-    with no_bytecode_of_young_sources():
+    with _no_bytecode_of_young_sources():
         if place.endswith(".py") or os.sep in place:
             return _import_file(place)
         return _import_module(place)
@@ -319,3 +323,23 @@ def _file(module: ModuleType) -> str | None:
 def _shown(file: str) -> str:
     relative = os.path.relpath(file)
     return file if relative.startswith("..") else relative
+
+
+@contextmanager
+def _no_bytecode_of_young_sources() -> Iterator[None]:
+    """Remove the compiled files of the modules imported in the body whose source is younger than two seconds.
+
+    Python takes a compiled file for current if the size of the source and its modification time in whole seconds are
+    those recorded (PEP 552): a source changed twice in a second, from `+` to `-`, would be checked as it was before.
+    """
+    known = set(sys.modules)
+    try:
+        yield
+    finally:
+        oldest = time.time() - _YOUNG
+        for name in set(sys.modules) - known:
+            file = getattr(sys.modules[name], "__file__", None)
+            if isinstance(file, str) and file.endswith(".py"):
+                with suppress(OSError, NotImplementedError):
+                    if os.stat(file).st_mtime > oldest:
+                        Path(cache_from_source(file)).unlink(missing_ok=True)

@@ -17,7 +17,6 @@ from gradcli.engine.interface.calling import called_as_method
 from gradcli.engine.interface.missing_names import no_attribute
 from gradcli.engine.ops import (
     activation,
-    along,
     arithmetic,
     arrangement,
     bessel,
@@ -72,13 +71,12 @@ METHODS: dict[ModuleType, str] = {
     contraction: "tensordot",
     bessel: "i0",
     older: "cholesky qr svd triangular_solve",
-    along: "index_reduce",
     arrangement: "diagflat fliplr flipud rot90 tensor_split hsplit vsplit dsplit sum_to_size",
     numbers: """frexp erfinv copysign isreal isposinf isneginf signbit mvlgamma nextafter gcd lcm bitwise_left_shift
         bitwise_right_shift""",
     matrices: "cholesky_solve cholesky_inverse matrix_exp cov corrcoef renorm",
     scattering: """put index_fill masked_scatter select_scatter slice_scatter diagonal_scatter fill_diagonal_
-        scatter_reduce""",
+        scatter_reduce index_reduce""",
     environment: "new",
     derived: """lerp addcmul addcdiv addbmm addmv addr aminmax cross cummax cummin dist float_power fmax fmin heaviside
         kthvalue ldexp logaddexp2 logcumsumexp matrix_power msort nan_to_num nanmean quantile vdot""",

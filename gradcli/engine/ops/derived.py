@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import complex128, float64
 from gradcli.engine.graph import Undifferentiable
+from gradcli.engine.module_name import printed_as
 from gradcli.engine.ops.comparison import where
 from gradcli.engine.ops.linalg import matmul
 from gradcli.engine.ops.operands import (
@@ -22,7 +23,6 @@ from gradcli.engine.ops.operands import (
     require_one_dtype,
 )
 from gradcli.engine.ops.reduction import ValuesIndices, amax, amin, named_result
-from gradcli.engine.ops.results import printed_as
 from gradcli.engine.ops.shape import movedim
 from gradcli.engine.ops.statistics import norm, std, var
 from gradcli.engine.recording import record

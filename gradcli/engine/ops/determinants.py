@@ -9,12 +9,12 @@ import numpy as np
 
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
+from gradcli.engine.module_name import printed_as
 from gradcli.engine.ops.comparison import where
 from gradcli.engine.ops.joining import cat, stack
 from gradcli.engine.ops.lapack import factored
 from gradcli.engine.ops.linalg import adjoint, inv
 from gradcli.engine.ops.operands import conj
-from gradcli.engine.ops.results import printed_as
 from gradcli.engine.recording import record, record_many
 from gradcli.engine.tensor import Tensor, from_array
 

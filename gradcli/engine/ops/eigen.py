@@ -10,9 +10,9 @@ import numpy as np
 
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
+from gradcli.engine.module_name import printed_as
 from gradcli.engine.ops.lapack import LinAlgError, factored
 from gradcli.engine.ops.linalg import adjoint, cholesky, inv, solve
-from gradcli.engine.ops.results import printed_as
 from gradcli.engine.recording import record_many
 from gradcli.engine.tensor import Tensor, from_array
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.engine.graph import Node
+from gradcli.engine.module_name import printed_as
 from gradcli.engine.ops.lapack import factored
 from gradcli.engine.ops.linalg import adjoint, solve
-from gradcli.engine.ops.results import printed_as
 from gradcli.engine.recording import record, record_many
 from gradcli.engine.tensor import Tensor, from_array
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.engine.graph import Node
+from gradcli.engine.module_name import printed_as
 from gradcli.engine.ops.generic import product, transposed
 from gradcli.engine.ops.kernels import multiplied
 from gradcli.engine.ops.lapack import factored, of_hermitian, require_rows_of
 from gradcli.engine.ops.operands import arrays, conj, require_one_dtype
 from gradcli.engine.ops.parts import diagonal
-from gradcli.engine.ops.results import printed_as
 from gradcli.engine.ops.shape import SqueezeBackward4, UnsafeViewBackward0, transpose
 from gradcli.engine.recording import record, record_many
 from gradcli.engine.tensor import Tensor, from_array

@@ -9,10 +9,10 @@ import numpy as np
 
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
+from gradcli.engine.module_name import printed_as
 from gradcli.engine.ops.comparison import where
 from gradcli.engine.ops.elementwise import erf, erfc, lgamma
 from gradcli.engine.ops.operands import Operand, floating, operand, pair, refuse_kinds
-from gradcli.engine.ops.results import printed_as
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gradcli.engine.creation import zeros
+from gradcli.engine.module_name import printed_as
 from gradcli.engine.ops import factorisation, linalg
 from gradcli.engine.ops.linalg import adjoint
 from gradcli.engine.ops.matrices import solve_triangular
-from gradcli.engine.ops.results import printed_as
 from gradcli.engine.tensor import Tensor
 
 

@@ -1,4 +1,4 @@
-"""Copies with a part replaced, and `scatter_reduce`."""
+"""Copies with a part replaced, `scatter_reduce` and `index_reduce`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradcli.engine.ops.comparison import where
 from gradcli.engine.ops.constant import passed
 from gradcli.engine.ops.copies import clone
 from gradcli.engine.ops.indexing import gather, index_put, scatter_add
-from gradcli.engine.ops.operands import axis, require_one_dtype
+from gradcli.engine.ops.operands import axis, require_one_dtype, require_places, require_rows
 from gradcli.engine.recording import record, tracked
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -176,3 +176,23 @@ def _extreme(start: Tensor, dim: int, index: Tensor, part: Tensor, function: np.
     count = scatter_add(kept.to(peak.dtype), dim, index, came.to(peak.dtype)).clamp(min=1)
     shared = where(kept, start / count, 0.0)
     return scatter_add(shared, dim, index, where(came, part / gather(count, dim, index), 0.0))
+
+
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """Return a copy with slices of `source` merged into those of an axis at an index vector; see `scatter_reduce`.
+
+    Raises:
+        RuntimeError: `reduce` is not "prod", "mean", "amax" or "amin", or the shapes do not fit.
+    """
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    place = axis(dim, input._data.ndim)
+    require_one_dtype("index_reduce", input, source)
+    require_rows(input, place, index, source)
+    require_places(index, input._data.shape[place])
+    shape = [1] * source._data.ndim
+    shape[place] = -1
+    whole = index.reshape(shape).expand(source._data.shape)
+    return scatter_reduce(input, place, whole, source, reduce, include_self=include_self)

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.engine.graph import Node, Undifferentiable
+from gradcli.engine.module_name import printed_as
 from gradcli.engine.ops.indexing import gather
 from gradcli.engine.ops.operands import axis, refuse_kinds
 from gradcli.engine.ops.reduction import ValuesIndices, named_result
-from gradcli.engine.ops.results import printed_as
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
