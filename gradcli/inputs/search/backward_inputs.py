@@ -294,7 +294,7 @@ class Fitting:
 
     def as_returned(self, solution: Solution) -> Solution | None:
         """The guess with axes as long as backward's gradients have them, where forward and backward agree on that."""
-        fitting = self.changed_by(lambda each, _, message: as_returned(each, message), solution.guess)
+        fitting = self.changed_by(lambda each, _, message: as_returned(each, message), solution.guess, exactly=False)
         return self._of_outputs_size(solution) if fitting is None else replace(solution, guess=fitting.guess)
 
     def _of_outputs_size(self, solution: Solution) -> Solution | None:
@@ -366,14 +366,17 @@ class Fitting:
                 return whole if self.attempted(larger).backward_error is None else None
         return None
 
-    def changed_by(self, change: Change, guess: Guess) -> Solution | None:
-        """The guess changed as often as backward's error asks for it, where backward fits then."""
+    def changed_by(self, change: Change, guess: Guess, *, exactly: bool = True) -> Solution | None:
+        """The guess changed as often as backward's error asks for it, where backward fits then.
+
+        Unless `exactly`, it may return None for some inputs.
+        """
         for _ in guess.skeleton:
             found = change(guess, self.trials.slots, str(self.attempted(guess).backward_error))
             if found is None or self.trials.judge(found) is not None:
                 return None
             guess = found
-            if self.attempted(guess).backward_error is None:  # None for some arguments is no error
+            if self.attempted(guess).backward_error is None and not (exactly and self.penalty(guess)):
                 return settled(self.unifier(guess.skeleton), guess)
         return None
 
