@@ -44,14 +44,14 @@ class Mentions:
         "unhashable",
         "can only be used as",
     )
-    SAVED = "can only save"
+    _SAVED = "can only save"
     _RANK = ("{}-d", "{}d ", "{} dim", "expected {},", "to have {}")
 
     def __init__(self, message: str) -> None:
         message = message.lower()
         self._index = any(text in message for text in self._INDEX)
         self._constant = any(text in message for text in self._CONSTANT)
-        self._saved = self.SAVED in message
+        self._saved = self._SAVED in message
         # JAX's `bool[3,4]` is of a value that forward computed: `lax.cond` wants numbers there, not a mask.
         self._mask = re.search(r"bool(?!\[)", message) is not None and "truth value" not in message
         self._complex = "complex" in message
@@ -69,11 +69,6 @@ class Mentions:
         if (choice.kind == "mask" and self._mask) or (choice.kind == "complex" and self._complex):
             return 2.0
         return 2.0 if choice.kind in ("float", "label", "index") and choice.rank in self._ranks else 0.0
-
-
-def progress_without_frames(error: BaseException | None) -> float:
-    """1 where the framework refused to save a number, which PyTorch does after all of forward has run; else 0."""
-    return float(Mentions.SAVED in str(error))
 
 
 def size_pairs(message: str) -> list[tuple[float, int, int]]:

@@ -17,7 +17,7 @@ from gradcli.inputs.domains import CLASSES
 from gradcli.inputs.hints.argument_names import is_state
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import Skeleton, Slot
-from gradcli.inputs.search.error_messages import complains_of_values, lacked_by_a_constant, progress_without_frames
+from gradcli.inputs.search.error_messages import complains_of_values, lacked_by_a_constant
 from gradcli.targets import TargetInfo, Trial
 
 Shape = tuple[int, ...]
@@ -374,7 +374,7 @@ class Trials:
 
     def _progress(self, error: BaseException | None) -> float:
         """The fraction of forward's code that ran before the exception, including functions that it calls."""
-        traceback, progress, share = getattr(error, "__traceback__", None), progress_without_frames(error), 0.0
+        traceback, progress, share = (error.__traceback__ if error else None), 0.0, 0.0
         while traceback is not None:
             code = traceback.tb_frame.f_code
             length = max(1, len(code.co_code))

@@ -373,26 +373,3 @@ def test_a_backward_that_raises_for_wide_matrices_is_checked_at_tall_ones(ns: An
     (case,) = gradcli.check(Ranked, order=1, samples=1, shrink=False, only=("returns", "gradient")).cases
     assert case.verdict is verdict, (case.findings, case.error)
     assert [spec.shape for spec in case.inputs] == [(3, 4) if axis else (4, 3)]
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_a_number_that_pytorch_refuses_to_save_is_a_tensor(sign: float, unexplained: None) -> None:
-    torch = pytest.importorskip("torch")
-
-    class Spread(torch.autograd.Function):  # type: ignore[misc]
-        @staticmethod
-        def forward(ctx: Any, points: Any, label: Any, means: Any, group_size: Any) -> Any:
-            ctx.save_for_backward(points, label, means, group_size)
-            return (points - means.index_select(0, label.long())).square().sum() / group_size
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            points, label, means, group_size = ctx.saved_tensors
-            of_points = 2 * g * (points - means.index_select(0, label.long())) / group_size
-            return of_points, None, -sign * torch.zeros_like(means).index_add(0, label.long(), of_points), None
-
-    (case,) = gradcli.check(Spread, order=1, shrink=False).cases
-    assert [spec.as_flag() for spec in case.inputs][-1] == "-i group_size=scalar,grad=false"
-    assert case.verdict is (Verdict.PASSED if sign == 1 else Verdict.FAILED), case.error
-    wrong = {evidence.input for evidence in case.evidence if evidence.verdict is Verdict.FAILED}
-    assert wrong == (set() if sign == 1 else {"means"})
