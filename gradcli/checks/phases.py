@@ -20,7 +20,7 @@ REASON = (
 def without_phases(subject: Subject, order: int) -> VectorMap:
     """The map of `order`, at order 1 with phases fixed where the framework refuses what depends on them.
 
-    How forward chooses a phase is no part of what it computes, and a right backward does not follow it. Whether the
+    The phase that forward chooses is arbitrary, and a right backward does not differentiate it. Whether the
     vectors are columns or rows is what lets the framework differentiate forward's body.
     """
     map_ = subject.derivative_map(order)

@@ -60,7 +60,7 @@ def _refuse(data: Any) -> None:
 
     Raises:
         TypeError: a text, or a list where others have a number.
-        RuntimeError: another value that is no number.
+        RuntimeError: any other value that is not a number.
         ValueError: lists of different lengths, or a list that starts with a text.
     """
     lengths, first = [], data

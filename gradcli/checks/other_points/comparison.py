@@ -46,7 +46,7 @@ class Comparison:
 
     @property
     def excused(self) -> bool:
-        """Whether a gradient that is not finite is no failure, because autodiff gives none that is finite at zeros."""
+        """Whether a non-finite gradient at zeros is only noted, as autodiff is not finite there either."""
         return self.zero and self.other is None
 
     def doubtful(self, situation: Situation, *, special: bool) -> bool:

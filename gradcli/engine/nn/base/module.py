@@ -133,7 +133,7 @@ class Module(Registry, StatefulModule):
 
         Raises:
             ValueError: the name is empty, or no module is given.
-            AttributeError: there is no such descendant, or it is no module.
+            AttributeError: there is no such descendant, or it is not a module.
         """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")

@@ -115,7 +115,7 @@ class Sequential(_Indexed):
         """Insert a module before an index, and return the container; those after it are renumbered.
 
         Raises:
-            AssertionError: it is no module.
+            AssertionError: `module` is not a module.
             IndexError: the index is beyond the ends.
         """
         if not isinstance(module, Module):
@@ -157,7 +157,7 @@ class ModuleList(_Indexed):
         return type(self)(list(self)[places])
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """Add modules at the end, and return the container; raises TypeError for what is no iterable."""
+        """Add modules at the end, and return the container; raises TypeError if they are not iterable."""
         if not isinstance(modules, Iterable):
             raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
         return super().extend(modules)

@@ -49,7 +49,7 @@ class ParameterList(Module):
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Add parameters at the end, and return the container; raises TypeError for what is no iterable."""
+        """Add parameters at the end, and return the container; raises TypeError if they are not iterable."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             kind = type(values).__name__
             raise TypeError(f"ParameterList.extend should be called with an iterable, but got {kind}")
