@@ -63,8 +63,9 @@ def confirm(site: Site, input_: int, output: int, first: Reading, significance: 
     The claim DIFFERS only if all of this holds:
 
     1. another direction with other steps shows a difference as well;
-    2. no run with smaller steps along the first direction agrees with the claim (`FINER`);
-    3. nothing else explains the difference (`_better_explanation`);
+    2. an iteration that stops early does not explain the difference (`_early_stop`);
+    3. no run with smaller steps along the first direction agrees with the claim (`FINER`), and nothing else explains
+       the difference (`_better_explanation`);
     4. a nearby point shows it as well (`MOVES`).
     """
     symmetric = on_symmetric_changes(site, input_, output, significance)
@@ -82,9 +83,11 @@ def confirm(site: Site, input_: int, output: int, first: Reading, significance: 
     if not again[-1].off:
         return _unconfirmed(judged, again)
     latest = max(judged, again[-1], key=_relative_error)
-    failing = first.differing(judged.scale, significance) & site.rows(output)
-    spread, left = _against_finer_scales(site, places, first, failing)
-    doubt, note = _better_explanation(site, output, places, first, left, spread, latest)
+    doubt, note = _early_stop(site, first, latest)
+    if doubt is None:
+        failing = first.differing(judged.scale, significance) & site.rows(output)
+        spread, left = _against_finer_scales(site, places, first, failing)
+        doubt, note = _better_explanation(site, output, places, first, left, spread, latest)
     if doubt is not None:
         return Decision(outcome=Outcome.UNDECIDED, doubt=doubt, note=note, judgement=latest)
     return _at_moved_points(site, input_, output, significance, latest, first)
@@ -163,6 +166,20 @@ def _claim_moves(site: Site, direction: Vector, gap: float) -> bool:
         if claim is not None and FAIL_FACTOR * float(np.nanmax(np.abs(claim.along(direction)[0] - here))) > gap:
             return True
     return False
+
+
+def _early_stop(site: Site, first: Reading, latest: Judgement) -> tuple[Doubt | None, str | None]:
+    """The doubt and a sentence, if forward iterates and stopping early may explain the difference; None, None if not.
+
+    That takes far fewer evaluations than the other explanations, and with any of them the claim is UNDECIDED.
+    """
+    gap = _relative_error(latest)
+    if not (iterates(site) if gap < LOOSE else stops_early(site, first)):
+        return None, None
+    return Doubt.NOISE, (
+        f"the gradient differs from finite differences by {of_largest(gap)}, but {STOPS_EARLY}, which may explain the "
+        "difference: if the iteration stops early, tighten its tolerance or fix the number of iterations"
+    )
 
 
 def _better_explanation(
@@ -253,24 +270,17 @@ def _few_digits(site: Site, output: int, first: Reading, left: Mask) -> str | No
 
 
 def _roughness(site: Site, output: int, first: Reading, left: Mask, spread: Vector, latest: Judgement) -> str | None:
-    """A sentence, if noise of the claim, jumps or noise of forward, or an early stop explain the difference."""
+    """A sentence, if noise of the claim, or jumps or noise of forward explain the difference."""
     gap = _relative_error(latest)
     if gap < LOOSE and _claim_is_noisy(site, first, left):
         return (
             f"the gradient differs from finite differences by {of_largest(gap)}, but the gradient itself changes by "
             "as much from rounding alone, so rounding may explain the difference"
         )
-    iterating = gap < LOOSE and iterates(site)  # which needs far fewer values than to find its jumps
-    if not iterating and _excused(site, first, site.rows(output), left, spread):
+    if _excused(site, first, site.rows(output), left, spread):
         return (
             f"the gradient differs from finite differences by {of_largest(gap)}, but forward's values jump or are "
             "noisy (from a solver's tolerance or rounding) by enough to explain the difference"
-        )
-    if iterating or (gap >= LOOSE and stops_early(site, first)):
-        return (
-            f"the gradient differs from finite differences by {of_largest(gap)}, but {STOPS_EARLY}, which may explain "
-            "the difference: if the iteration stops early, "
-            "tighten its tolerance or fix the number of iterations"
         )
     return None
 
