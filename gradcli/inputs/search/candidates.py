@@ -106,6 +106,7 @@ class Slot:
     """One argument of forward and its choices, cheapest first; `fixed` is what the user gave for it.
 
     `suggested` holds "index" or "mask" where something says that it is one; `said` and `within` are documented.
+    `is_buffer` says that it is called as running statistics are, and that no return of backward has its gradient.
     """
 
     name: str
@@ -114,6 +115,7 @@ class Slot:
     suggested: frozenset[str] = frozenset()
     said: str | None = None
     within: IndexRange | None = None
+    is_buffer: bool = False
     fixed: InputSpec | None = None
     fixed_shape: tuple[int, ...] | None = None
 
@@ -197,6 +199,7 @@ def slot_for(
         suggested=suggested_kinds(word, name, position, hints, parameter.annotation or ""),
         said=hints.values.domains.get(name),
         within=hints.ranges.get(name),
+        is_buffer=argument_names.is_state(name) and hints.gradient_of(position) is not True,
     )
 
 

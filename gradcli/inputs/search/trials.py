@@ -261,7 +261,7 @@ class Trials:
             dtype="complex128" if choice.kind in ("complex", "complex-label") else None,
             domain=domain,
             parameters=parameters,
-            requires_grad=False if choice.kind in _WITHOUT_GRADIENT or is_state(slot.name) else None,
+            requires_grad=False if choice.kind in _WITHOUT_GRADIENT or slot.is_buffer else None,
         )
 
     def _domain(self, guess: Guess, index: int) -> DomainChoice:

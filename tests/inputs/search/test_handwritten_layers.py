@@ -107,6 +107,30 @@ class Normalised(Function):
         return d * inverse, (g * normal).sum(0), g.sum(0), None, None, None
 
 
+class Differentiated(Normalised):
+    """The statistics have a gradient where they are not those of the batch."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        normal, weight, inverse = ctx.saved_tensors
+        dx, dw, db, *_ = Normalised.backward(ctx, g)
+        if ctx.training:
+            return dx, dw, db, None, None, None
+        return dx, dw, db, -dx.sum(0), -0.5 * (g * weight * normal).sum(0) * inverse**2, None
+
+
+class WronglyDifferentiated(Normalised):
+    """The gradient of the variance has one factor too many."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        normal, weight, inverse = ctx.saved_tensors
+        dx, dw, db, *_ = Normalised.backward(ctx, g)
+        if ctx.training:
+            return dx, dw, db, None, None, None
+        return dx, dw, db, -dx.sum(0), -0.5 * (g * weight * normal).sum(0) * inverse**3, None
+
+
 class AlwaysTraining(Normalised):
     """Right in training alone."""
 
@@ -159,6 +183,15 @@ def test_running_statistics_need_not_change_the_outputs_and_have_no_gradient() -
     assert result.verdict.value == "passed", result
     assert shapes["weight"] == shapes["bias"] == shapes["running_mean"] == shapes["running_var"] == shapes["x"][1:]
     assert {spec.name for spec in result.inputs if spec.requires_grad is False} == {"running_mean", "running_var"}
+
+
+def test_running_statistics_are_checked_where_backward_has_a_gradient_for_them() -> None:
+    right = checked(Differentiated)[0]
+    assert right.verdict.value == "passed", right
+    assert not any(spec.requires_grad is False for spec in right.inputs)
+    wrong = checked(WronglyDifferentiated)[0]
+    assert wrong.verdict.value == "failed"
+    assert {finding.input for finding in wrong.findings} == {"running_var"}
 
 
 def test_the_mode_that_was_left_out_is_a_case_too() -> None:
