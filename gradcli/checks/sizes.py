@@ -137,8 +137,7 @@ class SizesCheck(BatchCheck):
         coincident = [] if dear else list(coincident_batches(situation))
         for found in [each for each in coincident if each.is_sure]:
             yield from self._along_coincident(situation, found)
-        stacked = () if dear else calls_with_a_batch(situation)
-        for call in itertools.chain(calls_at_other_sizes(situation, few=dear), stacked):
+        for call in itertools.chain(calls_at_other_sizes(situation, few=dear), calls_with_a_batch(situation)):
             if asked < _ARBITRATED and seems_wrong_there(situation, call):
                 asked += 1
                 if is_about_the_size(situation, call.arguments):

@@ -87,3 +87,37 @@ def test_its_wrong_twin_fails_for_a_batch(checked, mistake):
     assert case.verdict is Verdict.FAILED, case
     count = 2 if mistake == "mean" else 3
     assert any(f"with a of shape [{count}, 3, 3], sizes that gradcli tried" in f.message for f in case.findings)
+
+
+ROWS_OF_JAX = """
+import jax
+import jax.numpy as jnp
+
+
+@jax.custom_vjp
+def log_sum_exp(x):
+    return jax.nn.logsumexp(x, axis=-1)
+
+
+def forward(x):
+    value = log_sum_exp(x)
+    return value, (x, value)
+
+
+def backward(kept, g):
+    x, value = kept
+    return (jnp.exp(x - value[..., None]) * {cotangent},)
+
+
+log_sum_exp.defvjp(forward, backward)
+"""
+
+
+@pytest.mark.parametrize("cotangent", ["g[..., None]", "g"])
+def test_a_batch_is_tried_where_every_shape_is_compiled_as_well(tmp_path, cotangent):
+    pytest.importorskip("jax")
+    file = tmp_path / "rows.py"
+    file.write_text(ROWS_OF_JAX.format(cotangent=cotangent))
+    case = gradcli.check(f"{file}:log_sum_exp", order=1, shrink=False).cases[0]
+    assert case.verdict is (Verdict.FAILED if cotangent == "g" else Verdict.PASSED), case
+    assert cotangent != "g" or "with x of shape [3, 3]" in case.findings[0].message
