@@ -26,11 +26,13 @@ from gradcli.checks.other_points.numbers import (
     values_to_try,
     with_changes,
 )
+from gradcli.checks.other_points.thresholds import compared_with_indices
 from gradcli.checks.other_points.tuples import are_numbers, in_few_digits
 from gradcli.checks.variants import variant
 from gradcli.errors import UserCodeError
 from gradcli.numerics.maps.vector_map import MOST_EVALUATIONS
 from gradcli.results import Evidence
+from gradcli.targets import TargetInfo
 from gradcli.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -86,7 +88,7 @@ class ConstantsCheck(Check):
         What was changed goes into `taken`, if it may change together with others.
         """
         subject, argument, is_refused, is_accepted = situation.subject, given[position], False, False
-        for changes in _changes(position, given):
+        for changes in _changes(position, given, subject.info):
             other = _accepted(subject, with_changes(changes, position, given), any_count=True)
             if other is None or (may_lay_out(argument) and _shapes(other) != _shapes(subject)):
                 continue
@@ -278,7 +280,7 @@ class ConstantsCheck(Check):
         return list(variant(self, situation, both, label, None)) if both is not None and fits else []
 
 
-def _changes(position: int, given: Sequence[Argument]) -> Iterator[dict[int, Any]]:
+def _changes(position: int, given: Sequence[Argument], info: TargetInfo) -> Iterator[dict[int, Any]]:
     """The values to try for one argument, by position.
 
     A stride changes nothing if there is one window, and forward refuses a dilation for which the input is too short.
@@ -286,7 +288,7 @@ def _changes(position: int, given: Sequence[Argument]) -> Iterator[dict[int, Any
     for a stride of 1 alone. Numbers stay in order, as limits do.
     """
     argument = given[position]
-    values = values_to_try(argument, given)
+    values = values_to_try(argument, given, argument.name in compared_with_indices(info, given))
     yield from changes_in_order(position, values, given)
     padding = padding_for(argument, given)
     if padding is not None:

@@ -176,6 +176,52 @@ def test_some_entries_are_ignored_where_an_argument_says_which(ns: Any, given: d
         assert "with ignore_index=2" in case.findings[0].message
 
 
+MASKED = """
+import {framework} as torch
+from {framework}.autograd import Function
+
+
+class Picked(Function):
+    @staticmethod
+    def forward(ctx, logp, labels, {name}):
+        keep = {comparison}
+        safe = torch.where(keep, labels, torch.zeros_like(labels))
+        ctx.save_for_backward(safe, keep)
+        ctx.shape = logp.shape
+        return -(logp.gather(1, safe[:, None])[:, 0] * keep).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        safe, keep = ctx.saved_tensors
+        one_hot = torch.zeros(ctx.shape, dtype=g.dtype).scatter(1, safe[:, None], 1.0)
+        return -g * one_hot{masked}, None, None
+"""
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("twin", ["right", "wrong"])
+@pytest.mark.parametrize(
+    ("name", "comparison"),
+    [
+        ("lb_ignore", "~labels.eq(lb_ignore)"),
+        ("padding_idx", "labels != padding_idx"),
+        ("skip", "labels != skip"),
+        ("skip", "torch.ne(labels, skip)"),
+        ("code", "~(code == labels.view(-1))"),
+    ],
+)
+def test_what_is_compared_with_indices_becomes_one_of_them(
+    tmp_path: Path, ns: Any, name: str, comparison: str, twin: str
+) -> None:
+    masked = " * keep[:, None].to(g.dtype)" if twin == "right" else ""
+    file = tmp_path / "masked.py"
+    file.write_text(MASKED.format(framework=ns.__name__, name=name, comparison=comparison, masked=masked))
+    logp = ns.tensor([[1.0, -2.0, 0.3], [0.5, 3.0, 1.1], [1.5, 0.25, 0.7]], dtype=ns.float64, requires_grad=True)
+    case = gradcli.check(f"{file}:Picked", (logp, ns.tensor([0, 2, 0]), -100), shrink=False).cases[0]
+    assert case.verdict is (Verdict.PASSED if twin == "right" else Verdict.FAILED), case
+    assert twin == "right" or f"with {name}=2 (given: -100)" in case.findings[0].message
+
+
 def windowed(ns: Any, twin: str) -> Any:
     class WindowedMean(ns.autograd.Function):
         @staticmethod

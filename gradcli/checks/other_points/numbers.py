@@ -15,7 +15,7 @@ from gradcli.backends.base import Subject
 from gradcli.cases import Argument
 from gradcli.checks.other_points.tuples import are_numbers, in_few_digits, tuples_to_try
 from gradcli.errors import UserCodeError
-from gradcli.inputs.hints.argument_names import BLANK_NAMES
+from gradcli.inputs.hints.argument_names import BLANK_NAMES, IGNORED_NAMES
 
 _COUNTED = frozenset((
     "dim", "dims", "axis", "axes", "ndim", "size", "groups", "channels", "heads", "features", "classes", "experts",
@@ -39,8 +39,6 @@ _SEEDS = frozenset(("seed",))
 _TOLERANCES = r"eps(?:ilon|abs|rel)?|[afgrx]?tol(?:erance)?|(?:abs|rel)_?tol|accuracy|precision|damping|jitter|nugget"
 _COUNTS = r"(?:max|min|n|num)_?(?:iter(?:s|ations?)?|steps|evals?|fev|nfev|sweeps)|iter(?:s|ations?)|nfev|sweeps"
 _ACCURACY = re.compile(rf"(?:.*_)?(?:{_TOLERANCES}|{_COUNTS})(?:_.*|\d+)?")
-_IGNORED = re.compile(r"ignored?(?:_(?:index|idx|label|id|class|value))?")
-"""Names of numbers that mark the entries of an index input which count for nothing, as ignore_index does."""
 _LARGER, _SMALLER = 1.5625, 0.75
 """No powers of two, and within half to twice, so that a tolerance stays as tight as it was meant."""
 _PART_OF_THE_WAY = 0.43
@@ -60,15 +58,16 @@ def is_formula_constant(argument: Argument) -> bool:
     return isinstance(value, float) or name in _AXES or not counted
 
 
-def values_to_try(argument: Argument, arguments: Sequence[Argument]) -> tuple[Any, ...]:
+def values_to_try(argument: Argument, arguments: Sequence[Argument], marks: bool = False) -> tuple[Any, ...]:
     """The other values of a number, of a tuple of numbers, or of None where a number may be; none if it has to stay.
 
     Args:
         argument: one of the arguments.
         arguments: all of them; those with a default may be left at it.
+        marks: whether forward compares it with indices.
     """
     if argument.value is None:
-        return (1, 2) if argument.name.lower() in _STRIDES else indices_to_ignore(argument, arguments)
+        return (1, 2) if argument.name.lower() in _STRIDES else indices_to_ignore(argument, arguments, marks)
     if are_numbers(argument):
         return tuples_to_try(argument, arguments)
     if not is_formula_constant(argument) or is_ignored_by_some(argument, arguments):
@@ -77,7 +76,7 @@ def values_to_try(argument: Argument, arguments: Sequence[Argument]) -> tuple[An
     named = next((values for values in chosen if values is not None), None)
     if named is None:
         named = (*other_values(argument.value), *_if_an_axis(argument, arguments))
-    return indices_to_ignore(argument, arguments) or named
+    return indices_to_ignore(argument, arguments, marks) or named
 
 
 def places_windows(argument: Argument) -> bool:
@@ -141,7 +140,7 @@ def is_ordered(argument: Argument) -> bool:
     if argument.is_tensor or type(value) not in (int, float) or not math.isfinite(value) or sets_accuracy(name):
         return False
     placed = chooses_an_axis(argument) or places_windows(argument) or may_lay_out(argument)
-    marks = _IGNORED.fullmatch(name) or BLANK_NAMES.fullmatch(name)
+    marks = IGNORED_NAMES.fullmatch(name) or BLANK_NAMES.fullmatch(name)
     return is_formula_constant(argument) and not placed and not marks
 
 
@@ -231,17 +230,19 @@ def is_ignored_by_some(argument: Argument, arguments: Sequence[Argument]) -> boo
 
     With another value of the argument, these entries would be looked up.
     """
-    if _IGNORED.fullmatch(argument.name.lower()) is None:
+    if IGNORED_NAMES.fullmatch(argument.name.lower()) is None:
         return False
     return any(bool((value == argument.value).any()) for value in _index_inputs(arguments))
 
 
-def indices_to_ignore(argument: Argument, arguments: Sequence[Argument]) -> tuple[int, ...]:
+def indices_to_ignore(argument: Argument, arguments: Sequence[Argument], marks: bool = False) -> tuple[int, ...]:
     """Indices that an argument such as ignore_index may mark, so that some entries are ignored and some are not.
 
-    Of each index input that holds different indices, the two rarest ones; none for an argument of another name.
+    Of each index input that holds different indices, the two rarest ones; none for an argument of another name, unless
+    forward compares it with indices, so that it `marks` some.
     """
-    if not isinstance(argument.value, int | None) or _IGNORED.fullmatch(argument.name.lower()) is None:
+    named = marks or IGNORED_NAMES.fullmatch(argument.name.lower()) is not None
+    if not named or not isinstance(argument.value, int | None):
         return ()
     found: list[int] = []
     for each in _index_inputs(arguments):

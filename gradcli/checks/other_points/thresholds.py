@@ -1,6 +1,7 @@
 """Numbers between and around the constants in a function's source: between two of them another branch may be taken."""
 
 import ast
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice, pairwise
 from types import CellType, CodeType, FunctionType
@@ -52,6 +53,30 @@ def around_places(info: TargetInfo, arguments: Sequence[Argument]) -> tuple[floa
     found = chain.from_iterable(_compared(function, numbers) for function in functions)
     signed = [sign * place for place in islice(dict.fromkeys(map(abs, found)), _MOST_PLACES) for sign in (1, -1)]
     return tuple(place * (1 + distance) for distance in _AROUND for place in signed)
+
+
+def compared_with_indices(info: TargetInfo, arguments: Sequence[Argument]) -> frozenset[str]:
+    """The arguments that forward compares for equality with an input of whole numbers, or with what it makes of one."""
+    own = {a.name for a in arguments if a.is_tensor and a.value is not None and a.value.dtype.kind in "iu"}
+    tree = tree_of(source_of(info.forward)) if own and info.forward is not None else None
+    found = set[str]()
+    for node in () if tree is None else nodes_of(tree):
+        sides: list[ast.expr] = []
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if own & _names_in(value):
+                own.add(name)
+            case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
+                sides = [left, right]
+            case ast.Call(func=ast.Attribute(value=left, attr="eq" | "ne"), args=args):
+                sides = [left, *args]
+        for one, other in itertools.permutations(sides, 2):
+            if isinstance(one, ast.Name) and own & _names_in(other):
+                found.add(one.id)
+    return frozenset(found & {a.name for a in arguments if not a.is_tensor})
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    return {each.id for each in nodes_of(node) if isinstance(each, ast.Name)}
 
 
 def _compared(function: FunctionType, numbers: Mapping[str, object]) -> Iterator[float]:

@@ -73,6 +73,11 @@ ITERATION_LIMITS = re.compile(r"(?:.*_)?max_?(?:iter(?:s|ations?)?|steps|evals?|
 """Names of numbers after which an iteration stops even if it has not converged."""
 BLANK_NAMES = re.compile(r"(?:.*_)?blank(?:_(?:index|idx|label|id|class|token|symbol))?")
 """Names of a class that no label may be, as the blank of CTC."""
+IGNORED_NAMES = re.compile(
+    r"(?:.*_)?ignored?(?:_(?:index|idx|label|lb|id|class|value|target))?"
+    r"|(?:.*_)?(?:pad(?:ding)?|void)_(?:index|idx|id|label|class|token|token_id)"
+)
+"""Names of numbers that mark the entries of an index input which count for nothing, as ignore_index does."""
 LENGTH_NAMES = re.compile(r"(?:.*_)?(?:lengths|lens|seqlens)")
 """Names of the lengths of sequences, which are counts: none is 0."""
 PART_NAMES = re.compile(rf"{LENGTH_NAMES.pattern}|(?:.*_)?(?:sections|split_sizes|parts)")
@@ -106,6 +111,7 @@ SMALL_NAMES = re.compile(r"(?:^|_)(?:eps|epsilon|[a-z]?tol|tolerance|rcond)$")
 """Names of numbers that are small as a rule: accuracies, and what guards a quotient."""
 ENDINGS: tuple[tuple[str, Values, float], ...] = (
     (r"_(axis|axes)$", (-1, 1, 0), 2.5),
+    (r"(^|_)(ignored?|pad(ding)?_(index|idx|id)|void_(label|class|id))", (-100,), 2.5),
     (r"(_size|_dim|_height|_width|^num_|^n_|kernel|stride|count|iters?$|steps?$)", (2, 3, 1, 4, (3, 4)), 2.5),
     (r"(eps|epsilon|tol|tolerance)$", (1e-8, 1e-5, 1e-3), 0.8),
     (r"(rate|_factor|_scale|lambda|temp|thresh|const)", (0.7, 2.0, 1e-3), 0.8),
