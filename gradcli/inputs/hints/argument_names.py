@@ -56,8 +56,12 @@ INDEX_NAMES = frozenset((
     "segments", "segment_ids", "tokens", "positions", "row", "col", "src", "dst", "edge_index",
 ))  # fmt: skip
 UNSURE_INDEX_NAMES = frozenset(("target", "targets", "y_true"))
-LABEL_NAMES = frozenset(("label", "labels", "target", "targets", "y_true", "gt", "ground_truth", "done", "dones"))
-"""Names of data that get no gradient where backward returns None for them, also if they are real numbers."""
+DATA_NAMES = re.compile(
+    r"labels?|targets?|y_true|gt|ground_truth|dones?|(?:\w+_)?noise|gumbels?|freqs(?:_cis)?"
+    r"|(?:rotary_|rope_)?(?:cos|sin)(?:_(?:cached?|table|emb))?"
+)
+"""Names of data that get no gradient where backward returns None for them, also if they are real numbers: labels, noise
+and the tables of a rotary embedding."""
 MASK_NAMES = frozenset((
     "mask", "attn_mask", "condition", "cond", "keep", "valid", "padding_mask", "key_padding_mask",
 ))  # fmt: skip

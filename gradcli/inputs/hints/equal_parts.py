@@ -36,7 +36,7 @@ def cuts_in_halves(source: str, name: str = "") -> bool:
         source: of forward and its helpers.
         name: of the Function.
     """
-    if re.search(r"//\s*2\b", source) is None:
+    if re.search(r"//\s*2\b|\bchunk\((?:\w+,\s*)?2\b", source) is None:
         return False
     parts = ((rf":\s*{half}\s*[\],]", rf"[\[,]\s*{half}\s*:\s*[\],]") for half in _NAMED_HALF.findall(source))
     return any(re.search(first, source) and re.search(second, source) for first, second in parts) or (

@@ -378,7 +378,7 @@ def _real_kinds(word: str, name: str, gradient: bool | None, hints: SourceHints)
     said = hints.values.domains.get(name)
     is_constant = name in hints.values.constants or (name in hints.values.fixed and name not in hints.numbers)
     is_label = said in (("simplex", *LABELS) if argument_names.PROBABILITY_NAMES.fullmatch(word) else LABELS)
-    is_label = is_label or said == "boolean" or (said is None and word in argument_names.LABEL_NAMES)
+    is_label = is_label or said == "boolean" or (said is None and argument_names.DATA_NAMES.fullmatch(word) is not None)
     is_buffer = name in hints.written
     if gradient is False and (is_label or is_constant or is_buffer or hints.refuses_gradient(name)):
         return {"float": 0.0, "label": -LABEL_BONUS}

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
 from gradcli.inputs.domains import MATRICES
-from gradcli.inputs.hints.argument_names import LABEL_NAMES, PARAMETER_NAMES, excludes_tensors, is_state, says_number
+from gradcli.inputs.hints.argument_names import DATA_NAMES, PARAMETER_NAMES, excludes_tensors, is_state, says_number
 from gradcli.inputs.hints.documented_shapes import Axis
 from gradcli.inputs.hints.documented_values import Documented
 from gradcli.inputs.hints.prose.formulas import size_of
@@ -367,7 +367,7 @@ def _notes_on_labels(guess: Guess, slots: Sequence[Slot]) -> list[str]:
         f"{name} is taken for data without a gradient, because of its name and because backward returns None for it; "
         f"if it should get a gradient, give -i {name}={'x'.join(map(str, shape)) or 'scalar'}"
         for name, shape in names
-        if name.lower().strip("_") in LABEL_NAMES
+        if DATA_NAMES.fullmatch(name.lower().strip("_"))
     ]
 
 

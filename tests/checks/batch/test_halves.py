@@ -78,7 +78,42 @@ def test_parts_that_nobody_calls_halves_are_checked_at_odd_sizes_too(tmp_path):
         ("x = x.half()\nn = x.shape[0] // 2\nreturn x[:n], x[n:]", "Cut", False),
         ("n = x.shape[0] // 2\nreturn x[:n], x[n:]", "PropertyOfEurope", False),
         ("return x.roll(1)", "Rope", False),
+        ("a, b = x.chunk(2, -1)\nreturn cat((-b, a), -1)", "RotaryEmbedding", True),
+        ("a, b = torch.chunk(x, 2, -1)\nreturn cat((-b, a), -1)", "ApplyRope", True),
+        ("a, b = x.chunk(2, -1)\nreturn a * b.sigmoid()", "Gate", False),
+        ("a, b = x.chunk(25, -1)", "Rotary", False),
     ],
 )
 def test_what_counts_as_halves(source, name, expected):
     assert cuts_in_halves(source, name) is expected
+
+
+TABLES = """
+{imports}
+
+
+class RotaryEmbedding(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q, cos_table, sin_table):
+        ctx.save_for_backward(cos_table, sin_table)
+        a, b = q.chunk(2, -1)
+        return q * cos_table + torch.cat([-b, a], -1) * sin_table
+
+    @staticmethod
+    def backward(ctx, g):
+        cos, sin = ctx.saved_tensors
+        a, b = (g * sin).chunk(2, -1)
+        return g * cos + torch.cat([{sign}b, -a], -1), None, None
+"""
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("sign", ["", "-"])
+@pytest.mark.parametrize("framework", ["engine", "torch"])
+def test_the_tables_of_a_rotary_embedding_get_no_gradient(framework, sign, tmp_path):
+    pytest.importorskip("torch" if framework == "torch" else "numpy")
+    (tmp_path / "target.py").write_text(TABLES.format(imports=IMPORTS[framework], sign=sign))
+    (case,) = gradcli.check(f"{tmp_path / 'target.py'}:RotaryEmbedding", shrink=False).cases
+    assert case.verdict is (Verdict.FAILED if sign else Verdict.PASSED), case.findings
+    assert {finding.input for finding in case.findings} <= {"q"}
+    assert any("cos_table is taken for data without a gradient, because of its name" in note for note in case.notes)
