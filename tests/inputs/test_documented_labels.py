@@ -189,3 +189,44 @@ def test_documented_labels_of_two_classes(code, domain, factor):
     assert (label.domain, label.parameters) == (domain, (("high", 2),) if code == "shifted" else ())
     assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), case.findings
     assert {finding.input for finding in case.findings} == (set() if factor == 1 else {"score"})
+
+
+WEIGHED = """
+import gradcli.engine as torch
+from gradcli.engine.autograd import Function
+
+
+class Weighed(Function):
+    @staticmethod
+    def forward(ctx, score, {name}):
+        ctx.save_for_backward(score, {name})
+        return ({name} * score**2).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        score, other = ctx.saved_tensors
+        return {factor} * g * other * score, None
+"""
+
+
+@pytest.mark.parametrize("factor", [2, 3])
+@pytest.mark.parametrize(
+    ("name", "is_data"),
+    [
+        ("noise", True),
+        ("advantages", True),
+        ("old_log_probs", True),
+        ("logp_old", True),
+        ("teacher_logits", True),
+        ("sample_weight", True),
+        ("old_cell", False),
+        ("weight", False),
+        ("cosine", False),
+    ],
+)
+def test_what_is_data_by_its_name_may_have_no_gradient(tmp_path, name, is_data, factor):
+    file = tmp_path / "weighed.py"
+    file.write_text(WEIGHED.format(name=name, factor=factor))
+    (case,) = gradcli.check(f"{file}:Weighed", order=1, shrink=False).cases
+    assert wrong_inputs(case) == ({"score"} if factor == 3 else set()) | (set() if is_data else {name})
+    assert any("because of its name" in note for note in case.notes) is is_data

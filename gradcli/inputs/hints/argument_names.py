@@ -59,9 +59,11 @@ UNSURE_INDEX_NAMES = frozenset(("target", "targets", "y_true"))
 DATA_NAMES = re.compile(
     r"labels?|targets?|y_true|gt|ground_truth|dones?|(?:\w+_)?noise|gumbels?|freqs(?:_cis)?"
     r"|(?:rotary_|rope_)?(?:cos|sin)(?:_(?:cached?|table|emb))?"
+    r"|old_(?:log_?)?(?:p|pi|probs?|values?|policy)|(?:log_?)?(?:p|pi|probs?|values?|policy)_old"
+    r"|adv(?:antages?)?|rewards?|returns|teacher(?:_\w+)?|(?:class|sample|pos)_weights?"
 )
-"""Names of data that get no gradient where backward returns None for them, also if they are real numbers: labels, noise
-and the tables of a rotary embedding."""
+"""Names of data that get no gradient where backward returns None for them, also if they are real numbers: labels, noise,
+the tables of a rotary embedding, what an older policy or a teacher gave, and weights of samples."""
 MASK_NAMES = frozenset((
     "mask", "attn_mask", "condition", "cond", "keep", "valid", "padding_mask", "key_padding_mask",
 ))  # fmt: skip
