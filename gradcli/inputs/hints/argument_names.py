@@ -62,8 +62,8 @@ DATA_NAMES = re.compile(
     r"|old_(?:log_?)?(?:p|pi|probs?|values?|policy)|(?:log_?)?(?:p|pi|probs?|values?|policy)_old"
     r"|adv(?:antages?)?|rewards?|returns|teacher(?:_\w+)?|(?:class|sample|pos)_weights?"
 )
-"""Names of data that get no gradient where backward returns None for them, also if they are real numbers: labels, noise,
-the tables of a rotary embedding, what an older policy or a teacher gave, and weights of samples."""
+"""Names of data that get no gradient where backward returns None for them, also if they are real numbers: labels,
+noise, the tables of a rotary embedding, what an older policy or a teacher gave, and weights of samples."""
 MASK_NAMES = frozenset((
     "mask", "attn_mask", "condition", "cond", "keep", "valid", "padding_mask", "key_padding_mask",
 ))  # fmt: skip
