@@ -242,7 +242,7 @@ def indices_to_ignore(argument: Argument, arguments: Sequence[Argument], marks: 
     forward compares it with indices, so that it `marks` some.
     """
     named = marks or IGNORED_NAMES.fullmatch(argument.name.lower()) is not None
-    if not named or not isinstance(argument.value, int | None):
+    if not named or not isinstance(argument.value, int | float | None if marks else int | None):
         return ()
     found: list[int] = []
     for each in _index_inputs(arguments):

@@ -1,6 +1,7 @@
 """The arguments of which forward reads what only a tensor has, as in `s.view(1, -1)`."""
 
 import ast
+import re
 from collections.abc import Collection, Iterable
 
 import numpy as np
@@ -12,15 +13,19 @@ _OF_TENSORS_ALONE = frozenset((
     "new_ones", "new_full", "numel", "permute", "requires_grad", "size", "t", "type_as", "unsqueeze", "view_as",
 ))  # fmt: skip
 """Attributes that NumPy's arrays lack."""
+_LIKE = re.compile(r"(?:zeros|ones|empty|full|rand|randn|randint)_like")
+"""Functions that take a tensor alone, except those of NumPy and JAX, which take a number as well."""
+_TAKE_NUMBERS = frozenset(("np", "numpy", "jnp"))
 _PLAIN = (str, int, float, complex, tuple, list, dict)
 _ASKS = frozenset(("isinstance", "is_tensor", "hasattr", "callable", "type", "getattr"))
 
 
 def used_as_tensors(trees: Iterable[ast.Module | None], names: Collection[str]) -> frozenset[str]:
-    """The arguments of which an attribute is read that a tensor has, and no number, text or container.
+    """The arguments of which forward reads an attribute that a tensor has, and no number, text or container.
 
-    It has to be read before the name gets another value, as `alpha` does in `alpha = torch.tensor(alpha)`. Nothing is
-    said of arguments whose type is asked for, which may be numbers as well.
+    Or of which it makes another one of the same shape, as by `torch.zeros_like`. It has to be read before the name
+    gets another value, as `alpha` does in `alpha = torch.tensor(alpha)`. Nothing is said of arguments whose type is
+    asked for, which may be numbers as well.
 
     Args:
         trees: the syntax trees of forward and of its helpers, in forward's names.
@@ -31,12 +36,20 @@ def used_as_tensors(trees: Iterable[ast.Module | None], names: Collection[str]) 
         for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
             nodes = nodes_of(function)
             asked.update(_asked_for(nodes))
-            read = [each for each in nodes if isinstance(each, ast.Attribute) and _is_of_tensors(each.attr)]
-            for node in read:
-                name = node.value.id if isinstance(node.value, ast.Name) else ""
-                if name in names and node.lineno <= _first_store(nodes, name):
-                    found.add(name)
+            for read in filter(None, map(_read_of_a_tensor, nodes)):
+                if isinstance(read, ast.Name) and read.id in names and read.lineno <= _first_store(nodes, read.id):
+                    found.add(read.id)
     return frozenset(found - asked)
+
+
+def _read_of_a_tensor(node: ast.AST) -> ast.expr | None:
+    """What has to be a tensor in this node: `s` in `s.view(1, -1)` and in `torch.zeros_like(s)`."""
+    match node:
+        case ast.Attribute(attr=attribute, value=value) if _is_of_tensors(attribute):
+            return value
+        case ast.Call(func=ast.Attribute(attr=name, value=ast.Name(id=module)), args=[value, *_]):
+            return value if _LIKE.fullmatch(name) and module not in _TAKE_NUMBERS else None
+    return None
 
 
 def _is_of_tensors(attribute: str) -> bool:
