@@ -16,61 +16,37 @@ AUTODIFF = "autodiff"
 
 
 class Outcome(Enum):
-    """The outcome for one pair of an input block and an output block."""
+    """The outcome for one pair of an input block and an output block.
+
+    * AGREES: finite differences meet the claim to nine digits, or the error is within their error bound or too small
+      to count.
+    * DIFFERS: the claim is off by more than three error bounds, along several directions, with several steps and at
+      several points; or it differs from the reference at two points, and the slopes along two directions are those of
+      the reference.
+    * UNDECIDED: the finite differences are not accurate enough to judge the claim.
+    """
 
     AGREES = "agrees"
     DIFFERS = "differs"
     UNDECIDED = "undecided"
 
-    @property
-    def sentence(self) -> str:
-        """What the outcome means, in one sentence."""
-        return _OUTCOMES[self]
-
-
-_OUTCOMES = {
-    Outcome.AGREES: (
-        "The gradient agrees with finite differences: any difference is within their error bound, or too small to "
-        "count as an error."
-    ),
-    Outcome.DIFFERS: (
-        "The gradient differs from finite differences by more than three times their error bound, along several "
-        "directions, with several steps and at several points."
-    ),
-    Outcome.UNDECIDED: "The finite differences are not accurate enough to judge the gradient.",
-}
-
 
 class Doubt(Enum):
-    """Why an outcome is undecided."""
+    """Why an outcome is undecided.
+
+    * KINK: forward has no derivative here or nearby, and the claim does not lie between its one-sided slopes.
+    * NOISE: the values are inexact far beyond float64 rounding: coarsely rounded, noisy, or from an iteration that
+      stops early.
+    * DOMAIN: forward is not finite, or raises, at the point itself or at every nearby point that was tried.
+    * NO_SIGNAL: the input or the output is empty, or the derivative is below rounding errors.
+    * BUDGET: the limit on evaluations was reached before a decision.
+    """
 
     KINK = "kink"
     NOISE = "noisy-forward"
     DOMAIN = "domain"
     NO_SIGNAL = "no-signal"
     BUDGET = "budget"
-
-    @property
-    def sentence(self) -> str:
-        """What the doubt means, in one sentence."""
-        return _DOUBTS[self]
-
-
-_DOUBTS = {
-    Doubt.KINK: (
-        "The function has no derivative here or nearby, and the gradient does not lie between the function's left "
-        "and right slopes."
-    ),
-    Doubt.NOISE: (
-        "The function's values are inexact far beyond float64 rounding: coarsely rounded, noisy, or from an "
-        "iteration that stops early."
-    ),
-    Doubt.DOMAIN: "The function is not finite, or raises, at the point itself or at every nearby point that was tried.",
-    Doubt.NO_SIGNAL: (
-        "There is nothing to compare: the input or the output is empty, or the derivative is below rounding errors."
-    ),
-    Doubt.BUDGET: "The limit on function evaluations was reached before a decision.",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,8 +123,12 @@ class BlockOutcome:
         doubt: why it is UNDECIDED, if it is.
         max_abs_error: the largest error of an entry, as a derivative.
         max_rel_error: the largest error relative to the largest entry (both times the scale of the input entry).
-        bound: the error bound of the measured entries, as a derivative.
-        resolution: every relative error above this would have been detected; None if not known.
+        bound: the error bound of the numbers that the claim was compared with, as a derivative; None if nothing was
+            decided or measured. Where three pairs of values meet the claim to nine digits, which gives no bound of
+            their own, it is four times the difference plus rounding; where the reference agrees, what `resolution`
+            leaves open.
+        resolution: every relative error above this would have been detected, by the comparison with `reference`; None
+            if not known. Finite differences may support a reference that agrees with the claim to two digits only.
         zero_everywhere: whether claim and derivative are zero at all points tried.
         note: a sentence for the report.
         table: claimed and measured entries.
@@ -163,7 +143,7 @@ class BlockOutcome:
     doubt: Doubt | None = None
     max_abs_error: float = 0.0
     max_rel_error: float = 0.0
-    bound: float = 0.0
+    bound: float | None = None
     resolution: float | None = None
     zero_everywhere: bool = False
     note: str | None = None

@@ -8,7 +8,7 @@ from enum import Enum
 import numpy as np
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status, StatusArray
+from gradcli.numerics.differences.estimate import FAIL_FACTOR, Slopes, Status, StatusArray
 from gradcli.numerics.maps.floats import Indices, Mask
 from gradcli.numerics.maps.sizes import FINE, NOTHING
 from gradcli.numerics.maps.space import Vector
@@ -37,7 +37,7 @@ class Impression(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(Slopes):
     """The slopes of all rows along one direction, measured and claimed.
 
     Attributes:
@@ -80,18 +80,6 @@ class Reading:
         """|claimed - numeric| for every row."""
         with np.errstate(all="ignore"):
             return np.abs(self.claimed - self.numeric)
-
-    @property
-    def smooth(self) -> Mask:
-        """The rows with a two-sided derivative and a finite bound."""
-        known: Mask = (self.status == Status.OK) | (self.status == Status.NOISE)
-        return known & np.isfinite(self.bound)
-
-    @property
-    def broken(self) -> Mask:
-        """The rows that have no two-sided derivative: at a kink, jump or cusp."""
-        none: Mask = (self.status == Status.KINK) | (self.status == Status.JUMP) | (self.status == Status.CUSP)
-        return none
 
     def differing(self, scale: float, significance: float) -> Mask:
         """The rows in which the claim is wrong by more than three bounds and by a significant part of `scale`."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradcli.frozen import dataclass
+from gradcli.numerics.maps.floats import Mask, Matrix
 from gradcli.numerics.maps.space import Vector
 
 FAIL_FACTOR = 3.0
@@ -16,7 +17,17 @@ a thousand does not hold (docs/measurements.md)."""
 
 
 class Status(IntEnum):
-    """What the values of one output along a line are like. Arrays of statuses hold the member's number."""
+    """What the values of one output along a line are like. Arrays of statuses hold the member's number.
+
+    * OK: they are smooth, and the derivative lies within the bound.
+    * KINK: the slopes on the left and on the right differ.
+    * JUMP: they jump at the point.
+    * CUSP: they are continuous there, but their slope is unbounded.
+    * NOISE: they have noise far above float64 rounding, which the bound includes.
+    * STAIRCASE: over short distances they are constant or jump, as rounded numbers do, so there is no bound.
+    * DOMAIN: they are finite on one side of the point only; the derivative is the slope on that side.
+    * UNRESOLVED: no step size gave a consistent derivative.
+    """
 
     OK = 0
     KINK = 1
@@ -27,35 +38,32 @@ class Status(IntEnum):
     DOMAIN = 6
     UNRESOLVED = 7
 
-    @property
-    def sentence(self) -> str:
-        """What the status means, in one sentence."""
-        return _SENTENCES[self]
-
-    @property
-    def smooth(self) -> bool:
-        """Whether the value is a two-sided derivative with a bound."""
-        return self in (Status.OK, Status.NOISE)
-
-
-_SENTENCES = {
-    Status.OK: "The function is smooth here and the derivative lies within the bound.",
-    Status.KINK: "The slopes on the left and on the right differ.",
-    Status.JUMP: "The function jumps at this point.",
-    Status.CUSP: "The function is continuous here but its slope is unbounded.",
-    Status.NOISE: "The values have noise far above float64 rounding; the bound includes this noise.",
-    Status.STAIRCASE: (
-        "Over short distances the values are constant or jump, as rounded numbers do, so there is no bound."
-    ),
-    Status.DOMAIN: "The function is finite on one side of the point only; the value is the slope on that side.",
-    Status.UNRESOLVED: "No step size gave a consistent derivative.",
-}
 
 StatusArray = npt.NDArray[np.int8]
 
 
+class Slopes:
+    """Which of several slopes are two-sided derivatives, by their statuses and error bounds."""
+
+    __slots__ = ()
+    bound: Matrix
+    status: StatusArray
+
+    @property
+    def smooth(self) -> Mask:
+        """The slopes that are two-sided derivatives, with a finite bound."""
+        known: Mask = (self.status == Status.OK) | (self.status == Status.NOISE)
+        return known & np.isfinite(self.bound)
+
+    @property
+    def broken(self) -> Mask:
+        """Where there is no two-sided derivative: at a kink, jump or cusp."""
+        none: Mask = (self.status == Status.KINK) | (self.status == Status.JUMP) | (self.status == Status.CUSP)
+        return none
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class Estimate(Slopes):
     """The derivatives of all outputs along one direction, with error bounds. Vectors have one entry for every output.
 
     Attributes:
@@ -79,17 +87,3 @@ class Estimate:
     noise: Vector
     step: Vector
     evaluations: int
-
-    @property
-    def smooth(self) -> npt.NDArray[np.bool_]:
-        """The outputs that have a derivative here, with a finite bound."""
-        known: npt.NDArray[np.bool_] = (self.status == Status.OK) | (self.status == Status.NOISE)
-        return known & np.isfinite(self.bound)
-
-    @property
-    def broken(self) -> npt.NDArray[np.bool_]:
-        """The outputs that have no two-sided derivative here: at a kink, jump or cusp."""
-        none: npt.NDArray[np.bool_] = (
-            (self.status == Status.KINK) | (self.status == Status.JUMP) | (self.status == Status.CUSP)
-        )
-        return none

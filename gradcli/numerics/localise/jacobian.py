@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.differences.directional import directional_derivative
-from gradcli.numerics.differences.estimate import Status, StatusArray
+from gradcli.numerics.differences.estimate import Slopes, StatusArray
 from gradcli.numerics.differences.three_pairs import BOUNDED_STEP, Prediction, predict
-from gradcli.numerics.maps.floats import Mask, Matrix
+from gradcli.numerics.maps.floats import Matrix
 from gradcli.numerics.maps.sizes import CERTIFIED, FINE
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
@@ -23,7 +23,7 @@ LARGEST_TABLE = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NumericTable:
+class NumericTable(Slopes):
     """Derivatives of some outputs (rows) by some inputs (columns), each with its error bound and status."""
 
     numeric: Matrix
@@ -32,11 +32,6 @@ class NumericTable:
     rows: npt.NDArray[np.intp]
     columns: npt.NDArray[np.intp]
     evaluations: int
-
-    @property
-    def smooth(self) -> Mask:
-        """The entries that are two-sided derivatives."""
-        return np.isin(self.status, (Status.OK, Status.NOISE))
 
 
 def jacobian_table(

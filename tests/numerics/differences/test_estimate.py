@@ -214,7 +214,3 @@ def test_the_same_seed_gives_the_same_estimate() -> None:
     two, _ = differentiate(np.sin, 0.4, seed=5)
     assert one.value[0] == two.value[0]
     assert one.bound[0] == two.bound[0]
-
-
-def test_every_status_has_a_sentence() -> None:
-    assert all(status.sentence.endswith(".") for status in Status)
