@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 from gradcli.numerics.verify import Doubt, Outcome, verify
-from tests.numerics.cases import AWKWARD, ORDINARY, Case, FormulaMap, space
+from tests.numerics.cases import AWKWARD, ORDINARY, Case, FormulaMap, elementwise, space
 from tests.numerics.expressions import random_case
+
+
+def bell_slope(x: np.ndarray) -> np.ndarray:
+    return ((1 - np.tanh(x) ** 2) - 2 * x * np.tanh(x)) * np.exp(-x * x)
 
 
 def run(case: Case, seed: int, **options):
@@ -147,6 +151,18 @@ def test_a_budget_that_ends_while_other_points_are_tried_leaves_the_block_undeci
     map_ = FormulaMap(np.floor, lambda x: np.zeros((3, 3)), space((3,)), space((3,)))
     (block,) = verify(map_, np.array([0.3, 0.6, 2.4]), seed=0, budget=budget).blocks
     assert block.doubt is Doubt.BUDGET or block.outcome is Outcome.AGREES
+
+
+def test_error_bound_and_resolution_of_a_pass_are_of_one_direction() -> None:
+    case = elementwise("bell", lambda x: np.tanh(x) * np.exp(-x * x), bell_slope, np.zeros(12))
+    for seed in range(60):
+        x = np.random.default_rng(seed).standard_normal(12)
+        (block,) = verify(case.map(), x, seed=seed).blocks
+        assert block.outcome is Outcome.AGREES
+        assert block.max_rel_error < block.resolution, seed
+        assert block.max_abs_error < block.bound, seed
+    (wrong,) = verify(case.map(lambda j: j * (1 + 1e-6)), x, seed=seed).blocks
+    assert wrong.outcome is Outcome.DIFFERS
 
 
 def test_the_same_seed_gives_the_same_verification() -> None:

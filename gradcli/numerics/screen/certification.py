@@ -104,9 +104,7 @@ def _negligible(site: Site, discrepancy: Discrepancy, reading: Reading) -> PairR
     if discrepancy.still:
         return _agreed(site, discrepancy, reading)
     judgement = replace(_judgement(discrepancy), impression=Impression.SILENT, resolution=None)
-    return PairResult(
-        site=site, judgement=judgement, reading=reading, resolution=None, discrepancy=discrepancy, quiet=True
-    )
+    return PairResult(site=site, judgement=judgement, reading=reading, discrepancy=discrepancy, quiet=True)
 
 
 def _alone(site: Site, quick_reading: QuickReading, agreed: dict[Pair, Discrepancy]) -> dict[Pair, PairResult]:
@@ -167,7 +165,6 @@ def _agreed(site: Site, discrepancy: Discrepancy, reading: Reading) -> PairResul
         site=site,
         judgement=_judgement(discrepancy),
         reading=reading,
-        resolution=discrepancy.resolution,
         reference=AUTODIFF,
         discrepancy=discrepancy,
         quiet=discrepancy.still,
@@ -192,7 +189,6 @@ def _weigh(site: Site, pair: Pair, discrepancy: Discrepancy, reading: Reading, s
         site=site,
         judgement=judgement,
         reading=reading,
-        resolution=judgement.resolution,
         discrepancy=discrepancy,
         quiet=silent,
     )

@@ -90,5 +90,5 @@ def clearly_wrong(
     for pair in pairs:
         judgement = site.judge(reading, *pair, significance)
         if judgement.impression is Impression.DIFFERS and judgement.error >= CLEARLY * judgement.tolerance:
-            found[pair] = PairResult(site=site, judgement=judgement, reading=reading, resolution=None)
+            found[pair] = PairResult(site=site, judgement=judgement, reading=reading)
     return found

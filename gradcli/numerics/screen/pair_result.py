@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -38,8 +37,6 @@ class PairResult:
         site: the point.
         judgement: the result.
         reading: the measured direction.
-        resolution: every relative error above this would have been detected, by one of the directions that were
-            measured; that of `judgement` is for its own direction. None if not known.
         reference: what the claim was compared with, `DIFFERENCES` or `AUTODIFF`.
         decision: the outcome, if a difference has been confirmed or refuted already.
         discrepancy: how claim and reference compare, if there is a reference that was used.
@@ -51,7 +48,6 @@ class PairResult:
     site: Site
     judgement: Judgement
     reading: Reading
-    resolution: float | None
     reference: str = DIFFERENCES
     decision: Decision | None = None
     discrepancy: Discrepancy | None = None
@@ -63,6 +59,11 @@ class PairResult:
     def impression(self) -> Impression:
         """The result of the measurement."""
         return self.judgement.impression
+
+    @property
+    def resolution(self) -> float | None:
+        """Every relative error above this would have been detected along the measured direction; None if not known."""
+        return self.judgement.resolution
 
     @property
     def witnessed(self) -> bool:
@@ -151,21 +152,24 @@ def unmoved(site: Site, input_: int) -> Mask:
 
 
 def stronger(one: PairResult, two: PairResult) -> PairResult:
-    """The more severe one of two results (`SEVERITY`), with the finer one of their resolutions.
+    """The more severe one of two results (`SEVERITY`).
 
-    Where both directions move all entries, an error above either resolution would have been detected.
+    If both agree or are weak, it is one that is off, or that of finer resolution; otherwise the first.
     """
-    ranked = max((one, two), key=lambda result: SEVERITY.index(result.impression))
-    known = [result.resolution for result in (one, two) if result.resolution is not None]
-    return replace(ranked, resolution=min(known) if known else None)
+
+    def key(result: PairResult) -> tuple[int, bool, float]:
+        seen = result.impression in (Impression.KINKED, Impression.DIFFERS)
+        coarse = np.inf if result.resolution is None else result.resolution
+        return SEVERITY.index(result.impression), result.judgement.off, 0.0 if seen else -coarse
+
+    return max((one, two), key=key)
 
 
 def better_known(one: PairResult, two: PairResult) -> PairResult:
     """The one of two results that is not on a kink, or has the finer resolution."""
 
     def key(result: PairResult) -> tuple[bool, float]:
-        resolution = result.judgement.resolution
-        return result.impression is Impression.KINKED, np.inf if resolution is None else resolution
+        return result.impression is Impression.KINKED, np.inf if result.resolution is None else result.resolution
 
     return min((one, two), key=key)
 

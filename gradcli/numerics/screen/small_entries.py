@@ -63,7 +63,6 @@ def wrong_in_the_tail(site: Site, agreed: dict[Pair, Discrepancy], most: float =
             site=site,
             judgement=judgement,
             reading=dispute.reading,
-            resolution=None,
             reference=AUTODIFF,
             decision=Decision(outcome=Outcome.DIFFERS, judgement=judgement, note=TAILED),
             discrepancy=discrepancy,

@@ -80,7 +80,7 @@ def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> di
         nothing = is_staircase(site, pair) or is_rounding_only(site, pair)  # both are for claims of zero only
         quick_reading = quick_reading_through(site, [pair[0]]) if nothing else None
         if quick_reading is not None:
-            found[pair] = _still(site, pair, _met(site, quick_reading, pair, None))
+            found[pair] = _still(site, pair, _met(site, quick_reading, pair))
     for input_ in sorted({input_ for input_, _ in pairs}):
         outputs = [output for i, output in pairs if i == input_ and (i, output) not in found]
         if outputs:
@@ -152,7 +152,7 @@ def _unless_drowned(site: Site, pair: Pair, result: PairResult) -> PairResult:
     if not is_drowned(site, pair, result) and not _is_drowned_nearer_to_zero(site, pair, result):
         return result
     judgement = replace(result.judgement, impression=Impression.SILENT, resolution=None)
-    return replace(result, judgement=judgement, resolution=None)
+    return replace(result, judgement=judgement)
 
 
 def is_drowned(site: Site, pair: Pair, result: PairResult) -> bool:
@@ -218,7 +218,7 @@ def _still(site: Site, pair: Pair, result: PairResult) -> PairResult:
     """The result SILENT for a pair whose claim and derivative are zero."""
     judgement = replace(result.judgement, impression=Impression.SILENT, error=0.0, tolerance=0.0, resolution=None)
     reference = AUTODIFF if witness_is_zero(site, pair) else DIFFERENCES
-    return replace(result, judgement=judgement, decision=None, resolution=None, quiet=True, reference=reference)
+    return replace(result, judgement=judgement, decision=None, quiet=True, reference=reference)
 
 
 def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, PairResult]:
@@ -268,7 +268,7 @@ def _twice(
     if second is None:
         return {}
     met = [pair for pair in met if certified(site, second, pair, CERTIFIED, quiet=pairs[pair])]
-    return {pair: _met(site, second, pair, _met(site, first, pair, None)) for pair in met}
+    return {pair: stronger(_met(site, first, pair), _met(site, second, pair)) for pair in met}
 
 
 def is_quiet(site: Site, pair: Pair) -> bool:
@@ -278,13 +278,12 @@ def is_quiet(site: Site, pair: Pair) -> bool:
     return site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales) <= QUIET * size
 
 
-def _met(site: Site, quick_reading: QuickReading, pair: Pair, before: PairResult | None) -> PairResult:
-    """The result for a pair that three pairs of values certify, with the finer resolution of this and `before`."""
+def _met(site: Site, quick_reading: QuickReading, pair: Pair) -> PairResult:
+    """The result for a pair that three pairs of values certify."""
     rows = site.rows(pair[1]) & ~quick_reading.reading.claimless
     scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales)
     tolerance = float(quick_reading.reading.tolerance[rows].max(initial=0.0))
     resolution = resolution_of(tolerance, scale)
-    known = [r for r in (resolution, None if before is None else before.resolution) if r is not None]
     sure = resolution is not None and resolution <= PASS_RESOLUTION
     judgement = Judgement(
         impression=Impression.AGREES if sure else Impression.SILENT,
@@ -298,7 +297,6 @@ def _met(site: Site, quick_reading: QuickReading, pair: Pair, before: PairResult
         site=site,
         judgement=judgement,
         reading=quick_reading.reading,
-        resolution=min(known, default=None),
         quiet=not sure and is_quiet(site, pair),
     )
 
@@ -331,7 +329,6 @@ def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: f
                 site=site,
                 judgement=judgement,
                 reading=reading,
-                resolution=judgement.resolution,
                 quiet=judgement.impression is Impression.SILENT and vanishing(reading, site.rows(output)),
             )
             before = best.get((input_, output))

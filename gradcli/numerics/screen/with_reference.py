@@ -178,7 +178,6 @@ def _claim_wrong(
         site=site,
         judgement=judgement,
         reading=reading,
-        resolution=None,
         reference=AUTODIFF if decision.outcome is Outcome.DIFFERS else DIFFERENCES,
         decision=decision,
         discrepancy=discrepancy,
