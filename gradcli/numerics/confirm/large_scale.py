@@ -165,7 +165,14 @@ def _unless_below_the_stop(site: Site, outcome: BlockOutcome) -> BlockOutcome | 
         return None
     note = BELOW_THE_STOP.format(left / float(np.abs(here).max()))
     return replace(
-        outcome, outcome=Outcome.AGREES, doubt=None, resolution=None, note=note, table=None, wrong_columns=None
+        outcome,
+        outcome=Outcome.AGREES,
+        doubt=None,
+        bound=None,
+        resolution=None,
+        note=note,
+        table=None,
+        wrong_columns=None,
     )
 
 
@@ -238,6 +245,7 @@ def _undecided(outcome: BlockOutcome, note: str) -> BlockOutcome:
         note=note,
         table=None,
         wrong_columns=None,
+        bound=None,
         resolution=None,
     )
 

@@ -257,11 +257,13 @@ class Protocol:
 
     def _record(self, pair: Pair, result: PairResult, decision: Decision, note: str | None) -> None:
         """Take a confirmed or refuted difference; the reference overrules an inconclusive confirmation."""
-        judgement, largest = decision.judgement, largest_entry(result.site, *pair)
-        scale = judgement.scale or 1.0
         witnessed = result.discrepancy is not None and result.decision is None
         overruled = witnessed and decision.outcome is Outcome.UNDECIDED and not decision.here_only
         reference = AUTODIFF if overruled else result.reference
+        agreed = result.discrepancy if overruled else None
+        judgement = decision.judgement if agreed is None else agreed.judged(Impression.AGREES)
+        scale, largest = judgement.scale or 1.0, largest_entry(result.site, *pair)
+        known = overruled or decision.outcome is not Outcome.UNDECIDED
         outcome = BlockOutcome(
             input=pair[0],
             output=pair[1],
@@ -269,8 +271,8 @@ class Protocol:
             doubt=None if overruled else decision.doubt,
             max_abs_error=judgement.error / scale * (largest or scale),
             max_rel_error=judgement.error / scale,
-            bound=judgement.tolerance / scale * (largest or scale),
-            resolution=judgement.resolution,
+            bound=judgement.tolerance / scale * (largest or scale) if known else None,
+            resolution=judgement.resolution if known else None,
             note="; ".join(text for text in (note, decision.note) if text) or None,
             reference=reference,
         )

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.claims.compare import Reading
+from gradcli.numerics.claims.compare import Impression, Judgement, Reading
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.differences.estimate import FAIL_FACTOR
+from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.stencil import NOISE_FACTOR
 from gradcli.numerics.maps.floats import EPS, TINY, Indices, Mask, Matrix
 from gradcli.numerics.maps.pieces import all_finite, largest, magnitudes_along, pieces
@@ -51,6 +51,17 @@ class Discrepancy:
     wrong: npt.NDArray[np.bool_]
     equal: bool
     still: bool
+
+    def judged(self, impression: Impression) -> Judgement:
+        """The judgement with these numbers."""
+        return Judgement(
+            impression=impression,
+            scale=self.scale,
+            error=self.error * self.scale,
+            tolerance=self.resolution * self.scale,
+            resolution=self.resolution if impression is Impression.AGREES else None,
+            statuses=(Status.OK,),
+        )
 
 
 def compare_all(site: Site, pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Discrepancy]:

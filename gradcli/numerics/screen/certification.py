@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from gradcli.numerics.claims.compare import Impression, Judgement, Reading
+from gradcli.numerics.claims.compare import Impression, Reading
 from gradcli.numerics.claims.site import QuickReading, Site
-from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.maps.floats import EPS, Mask
 from gradcli.numerics.maps.sizes import FINE, ROUGHLY
 from gradcli.numerics.outcome import AUTODIFF, Pair
@@ -103,7 +101,7 @@ def _negligible(site: Site, discrepancy: Discrepancy, reading: Reading) -> PairR
     """
     if discrepancy.still:
         return _agreed(site, discrepancy, reading)
-    judgement = replace(_judgement(discrepancy), impression=Impression.SILENT, resolution=None)
+    judgement = discrepancy.judged(Impression.SILENT)
     return PairResult(site=site, judgement=judgement, reading=reading, discrepancy=discrepancy, quiet=True)
 
 
@@ -149,21 +147,10 @@ def _all_meet(meets: Callable[[QuickReading, Pair], bool], pairs: Sequence[Pair]
     return all(meets(quick_reading, pair) for pair in pairs)
 
 
-def _judgement(discrepancy: Discrepancy) -> Judgement:
-    return Judgement(
-        impression=Impression.SILENT if discrepancy.still else Impression.AGREES,
-        scale=discrepancy.scale,
-        error=discrepancy.error * discrepancy.scale,
-        tolerance=discrepancy.resolution * discrepancy.scale,
-        resolution=discrepancy.resolution,
-        statuses=(Status.OK,),
-    )
-
-
 def _agreed(site: Site, discrepancy: Discrepancy, reading: Reading) -> PairResult:
     return PairResult(
         site=site,
-        judgement=_judgement(discrepancy),
+        judgement=discrepancy.judged(Impression.SILENT if discrepancy.still else Impression.AGREES),
         reading=reading,
         reference=AUTODIFF,
         discrepancy=discrepancy,

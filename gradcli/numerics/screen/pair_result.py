@@ -191,14 +191,11 @@ def undecided_outcome(pair: Pair, result: PairResult, note: str | None) -> Block
         doubt = Doubt.DOMAIN if Status.DOMAIN in judgement.statuses else Doubt.NOISE
     else:
         doubt = Doubt.KINK if result.impression is Impression.KINKED else Doubt.NOISE
-    scale = judgement.scale or 1.0
     return BlockOutcome(
         input=pair[0],
         output=pair[1],
         outcome=Outcome.UNDECIDED,
         doubt=doubt,
-        max_rel_error=judgement.error / scale,
-        bound=judgement.tolerance / scale,
-        resolution=judgement.resolution,
+        max_rel_error=judgement.error / (judgement.scale or 1.0),
         note="; ".join(filter(None, (OPEN, note))),
     )

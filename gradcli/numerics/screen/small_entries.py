@@ -9,9 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from gradcli.numerics.claims.claim import Claim, fits_in_full
-from gradcli.numerics.claims.compare import Decision, Impression, Judgement
+from gradcli.numerics.claims.compare import Decision, Impression
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.formats import SAMPLED
 from gradcli.numerics.maps.sizes import UNBALANCED, WANTED
 from gradcli.numerics.maps.space import Vector
@@ -58,7 +57,7 @@ def wrong_in_the_tail(site: Site, agreed: dict[Pair, Discrepancy], most: float =
         dispute = None if entries is None or iterates(site) else settle(site, *pair, discrepancy, entries)
         if dispute is None or dispute.ruling is not Ruling.CLAIM_WRONG or dispute.reading is None:
             continue
-        judgement = judgement_of(discrepancy)
+        judgement = discrepancy.judged(Impression.DIFFERS)
         found[pair] = PairResult(
             site=site,
             judgement=judgement,
@@ -68,20 +67,6 @@ def wrong_in_the_tail(site: Site, agreed: dict[Pair, Discrepancy], most: float =
             discrepancy=discrepancy,
         )
     return found
-
-
-def judgement_of(discrepancy: Discrepancy) -> Judgement:
-    """The judgement DIFFERS, with the numbers of a comparison in which the claim has been found wrong."""
-    return Judgement(
-        impression=Impression.DIFFERS,
-        scale=discrepancy.scale,
-        error=discrepancy.error * discrepancy.scale,
-        tolerance=discrepancy.resolution * discrepancy.scale
-        if discrepancy.error < FAIL_FACTOR * discrepancy.resolution
-        else 0.0,
-        resolution=None,
-        statuses=(Status.OK,),
-    )
 
 
 def wrong_in_small_rows(site: Site, results: Mapping[Pair, PairResult]) -> dict[Pair, PairResult]:

@@ -23,7 +23,7 @@ from gradcli.numerics.regularity.stored_format import significance_of
 from gradcli.numerics.sampling.directions import LONG
 from gradcli.numerics.screen.certification import certify
 from gradcli.numerics.screen.pair_result import PairResult
-from gradcli.numerics.screen.small_entries import judgement_of, wrong_in_small_rows, wrong_in_the_tail
+from gradcli.numerics.screen.small_entries import wrong_in_small_rows, wrong_in_the_tail
 from gradcli.numerics.wording import of_largest
 
 OFTEN = 0.1
@@ -154,7 +154,7 @@ def _claim_wrong(
 
     Differences below `LOOSE` must pass all tests of `confirm`; those below `OFTEN` must not be due to an early stop.
     """
-    judgement = judgement_of(discrepancy)
+    judgement = discrepancy.judged(Impression.DIFFERS)
     symmetric = on_symmetric_changes(site, *pair, significance)
     if symmetric is not None:
         decision = along_symmetric_changes(symmetric)
