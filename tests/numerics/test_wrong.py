@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gradcli.numerics.claims.site import Site
+from gradcli.numerics.course.protocol import AS_COMPUTED
 from gradcli.numerics.localise.entries import locate
 from gradcli.numerics.maps.vector_map import CountedMap
 from gradcli.numerics.verify import Outcome, verify
@@ -51,6 +52,20 @@ def test_relative_errors_are_found(case, delta) -> None:
     assert differs(case.map(lambda j: j * (1 + delta)), case.x)
     if not any(word in case.name for word in TIED):
         assert differs(case.map(scaled_entry(jacobian, 1 + delta)), case.x)
+
+
+def test_derivatives_of_an_iteration_come_with_a_word_on_their_bounds() -> None:
+    iterating = next(case for case in AWKWARD if case.name == "iteration to 1e-6")
+    notes = [outcome(case.map(lambda j: 1.3 * j), case.x).blocks[0].note for case in (iterating, ORDINARY[0])]
+    assert notes == [AS_COMPUTED, None]
+
+
+def test_what_is_undecided_has_no_bound_or_resolution() -> None:
+    coarse = next(case for case in AWKWARD if case.name == "iteration to 1e-4")
+    (block,) = outcome(coarse.map(lambda j: 1.01 * j), coarse.x, seed=2).blocks
+    assert block.outcome is Outcome.UNDECIDED
+    assert (block.bound, block.resolution) == (None, None)
+    assert block.max_rel_error == pytest.approx(1e-2, rel=0.1)
 
 
 @pytest.mark.sampled(7)

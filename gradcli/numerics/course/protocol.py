@@ -35,6 +35,8 @@ from gradcli.numerics.wording import OPEN, STOPS_EARLY, accepted
 
 NOISY = frozenset({Status.NOISE, Status.STAIRCASE})
 
+AS_COMPUTED = f"{STOPS_EARLY}: if it stops early, the derivatives shown are less accurate than their error bounds say"
+
 CLOSE_BY = "compared at a nearby point instead, with inputs that differ by about a thousandth of their magnitude"
 
 
@@ -279,6 +281,8 @@ class Protocol:
         if outcome.outcome is Outcome.UNDECIDED and not decision.note:
             outcome = replace(outcome, note="; ".join(filter(None, (OPEN, note))))
         if outcome.outcome is Outcome.DIFFERS:
+            if reference == DIFFERENCES and result.site.known_iterating:  # as far as confirming it has shown
+                outcome = replace(outcome, note="; ".join(filter(None, (outcome.note, AS_COMPUTED))))
             outcome = self.entries.added(result.site, outcome, decision, self.significance)
             by_witness = reference == AUTODIFF
             outcome = cut_to_small_rows(outcome) if by_witness else self._if_it_matters(result.site, outcome)
