@@ -93,6 +93,7 @@ class Site:
     known_iterating: bool | None = None
     known_close_by: list[Vector] | None = None
     known_left: Vector | None = None
+    known_jitter: Matrix | None = None
     known_masks: dict[int, Mask] = field(default_factory=dict)
     few_rows: bool = False
     without_witness: Site | None = None
@@ -137,7 +138,7 @@ class Site:
         with np.errstate(all="ignore"):
             self.claim = make_claim(self.map, self.x, self.rng, FEW_PROJECTIONS)
         self.witness_rows = None if self.witness is None else _witness_rows(self.witness, self.claim, self.x)
-        self.known_rows = self.known_noise = None
+        self.known_rows = self.known_noise = self.known_jitter = None
         self.known_masks = {}
         self.few_rows = False
 

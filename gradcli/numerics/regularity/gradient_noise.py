@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def jitter(site: Site) -> Matrix:
     Two measurements are made of each, and the larger one counts: the largest change over three points that differ from
     x by a few roundings (of every entry, so that zeros stay zero), and the root-mean-square residual of a polynomial of
     degree 4 through nine points of a line, 2^-22 apart. Noise that is equal at neighbouring points shows along the line
-    only; noise that varies too fast for the line shows in the three points.
+    only; noise that varies too fast for the line shows in the three points. The result is computed once for a site.
 
     Args:
         site: the point, with its reference.
@@ -42,12 +43,18 @@ def jitter(site: Site) -> Matrix:
     Returns:
         An array of the shape of the claim's forms.
     """
-    claim = site.claim
-    total = np.zeros_like(claim.forms)
-    for gradient, here in ((_claimed(site), claim.forms), (_reference_rows(site), site.witness_rows)):
-        if here is not None:
-            total += _jitter_of(site, gradient, here, np.abs(here).max(axis=1, keepdims=True, initial=0.0))
-    return total
+    if site.known_jitter is None:
+
+        def claimed(x: Vector) -> Matrix | None:
+            claim = site.claim_at(x)
+            return None if claim is None else claim.forms
+
+        site.known_jitter = np.zeros_like(site.claim.forms)
+        for gradient, here in (claimed, site.claim.forms), (partial(witness_rows_at, site), site.witness_rows):
+            if here is not None:
+                whole = np.abs(here).max(axis=1, keepdims=True, initial=0.0)
+                site.known_jitter += _jitter_of(site, gradient, here, whole)
+    return site.known_jitter
 
 
 def jitter_of(site: Site, row: int, columns: Indices) -> Vector:
@@ -57,28 +64,13 @@ def jitter_of(site: Site, row: int, columns: Indices) -> Vector:
     for rows_at, here in ((claimed_rows_at, site.claim.forms), (witness_rows_at, site.witness_rows)):
 
         def gradient(x: Vector, rows_at: RowsAt = rows_at) -> Matrix | None:
-            return _entries(rows_at(site, x, asked), columns)
+            rows = rows_at(site, x, asked)
+            return None if rows is None else rows[:, columns]
 
         if here is not None:
             whole = np.full((1, 1), largest(here[asked]))
             total += _jitter_of(site, gradient, here[asked][:, columns], whole)
     return np.asarray(total[0])
-
-
-def _entries(rows: Matrix | None, columns: Indices) -> Matrix | None:
-    return None if rows is None else rows[:, columns]
-
-
-def _claimed(site: Site) -> Gradient:
-    def at(x: Vector) -> Matrix | None:
-        claim = site.claim_at(x)
-        return None if claim is None else claim.forms
-
-    return at
-
-
-def _reference_rows(site: Site) -> Gradient:
-    return lambda x: witness_rows_at(site, x)
 
 
 def nudged(site: Site) -> Vector:

@@ -48,12 +48,10 @@ def wrong_in_the_tail(site: Site, agreed: dict[Pair, Discrepancy], most: float =
         most: small entries are examined only if they are at most this part of the block.
     """
     found: dict[Pair, PairResult] = {}
-    noise = None
     for pair, discrepancy in agreed.items():
         if discrepancy.equal:
             continue
-        noise = jitter(site) if noise is None else noise
-        entries = tail(site, *pair, noise, most)
+        entries = tail(site, *pair, jitter(site), most)
         dispute = None if entries is None or iterates(site) else settle(site, *pair, discrepancy, entries)
         if dispute is None or dispute.ruling is not Ruling.CLAIM_WRONG or dispute.reading is None:
             continue

@@ -111,22 +111,26 @@ def compare_with_witness(site: Site, pairs: Sequence[Pair], significance: float)
             if result is not None:
                 compared.found[pair] = result
     compared.found |= wrong_in_the_tail(site, agreed)
-    agreed = {pair: discrepancy for pair, discrepancy in agreed.items() if pair not in compared.found}
+    agreed = {pair: _with_noise(site, pair, each) for pair, each in agreed.items() if pair not in compared.found}
     if agreed:
         compared.found |= certify(site, agreed, significance)
         compared.found |= wrong_in_small_rows(site, compared.found)
     return compared
 
 
+def _with_noise(site: Site, pair: Pair, discrepancy: Discrepancy) -> Discrepancy:
+    """The comparison with the noise of claim and reference, if that explains a difference that rounding does not."""
+    noisy = discrepancy if discrepancy.equal else compare(site, *pair, jitter(site))
+    return noisy if noisy.equal else discrepancy
+
+
 def _explained(site: Site, apart: dict[Pair, Discrepancy], significance: float) -> dict[Pair, Discrepancy]:
     """The pairs whose small difference (below `LOOSE`) noise of the gradients or few digits of the values explain."""
-    noise = None
     explained = {}
     for pair, discrepancy in apart.items():
         if discrepancy.error >= LOOSE or (discrepancy.error > significance and _stays_wrong(site, pair, discrepancy)):
             continue
-        noise = jitter(site) if noise is None else noise
-        noisy = compare(site, *pair, noise)
+        noisy = compare(site, *pair, jitter(site))
         if noisy.equal or noisy.error <= significance:
             explained[pair] = noisy
     return explained

@@ -302,3 +302,26 @@ def test_the_note_on_an_accepted_difference_has_the_limit_of_the_format(error, o
     assert outcome is Outcome.DIFFERS or block.note.endswith(
         "differs by 3.0e-06 of the gradient's largest entry, which is not counted as an error (up to 4e-06 is allowed)"
     )
+
+
+def test_no_note_on_a_difference_that_rounding_explains() -> None:
+    def tanh(x: np.ndarray) -> np.ndarray:
+        return np.tanh(x.astype(np.float32))
+
+    def by_tanh(x: np.ndarray) -> np.ndarray:
+        return np.diag(1 - tanh(x) ** 2)
+
+    def by_cosh(x: np.ndarray) -> np.ndarray:
+        return np.diag(np.cosh(x.astype(np.float32)) ** -2)
+
+    errors = []
+    for seed in range(12):
+        x = np.random.default_rng(seed).uniform(0.2, 0.8, 6)
+        claim, witness = (FormulaMap(tanh, slope, space((6,)), space((6,))) for slope in (by_tanh, by_cosh))
+        (block,) = run(claim, witness, x, seed).blocks
+        assert (block.outcome, block.reference, block.note) == (Outcome.AGREES, AUTODIFF, None), seed
+        errors.append(block.max_rel_error)
+        off = FormulaMap(tanh, by_tanh, space((6,)), space((6,)), lambda j: j * (1 + 1.5e-6))
+        (noted,) = run(off, witness, x, seed).blocks
+        assert "not counted as an error" in noted.note, seed
+    assert min(errors) < 1e-7 < max(errors)
