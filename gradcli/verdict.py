@@ -14,13 +14,15 @@ class Verdict(Enum):
     PASSED = (
         "passed",
         "Wherever they were compared, the gradient that backward returns agrees with finite differences of forward: "
-        "each difference is within their error bound, or too small to count as an error. No other check failed.",
+        "to nine digits, to within their error bound, or up to a difference too small to count as an error. No other "
+        "check failed.",
     )
     FAILED = (
         "failed",
         "The gradient that backward returns differs from finite differences of forward by more than three times "
-        "their error bound, and a second measurement confirms it; or forward, backward, jvp or the batching rule "
-        "breaks one of the properties that gradcli checks; or --require-resolution was not met.",
+        "their error bound, or from autodiff of its body where that agrees with them, and a second measurement "
+        "confirms it; or forward, backward, jvp or the batching rule breaks one of the properties that gradcli checks; "
+        "or --require-resolution was not met.",
     )
     INCONCLUSIVE = (
         "inconclusive",

@@ -39,8 +39,8 @@ class GradientCheck(Check):
 
     name = "gradient"
     sentence = (
-        "the gradient that backward returns agrees with finite differences of forward: each difference is within their "
-        "error bound, or too small to count as an error"
+        "the gradient that backward returns agrees with finite differences of forward: to nine digits, to within their "
+        "error bound, or up to a difference too small to count as an error"
     )
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
@@ -142,7 +142,7 @@ def _errors(found: Verification) -> dict[int, float]:
     """The largest measured relative error of each active input's gradient, by its place; 0 if none was measured."""
     errors: dict[int, float] = {}
     for block in found.blocks:
-        errors[block.input] = max(errors.get(block.input, 0.0), block.max_rel_error or 0.0)
+        errors[block.input] = max(errors.get(block.input, 0.0), block.max_rel_error)
     return errors
 
 

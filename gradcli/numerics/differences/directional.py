@@ -1,5 +1,8 @@
 """The directional derivative with an error bound: decides which steps to evaluate, and gives the result.
 
+The bound is an estimate: it holds if the truncation error is at most four times the change that the largest step makes
+in the extrapolated slope, and if all values have the noise of those close to x. On difficult functions one bound in a
+thousand does not hold, so that a claim differs only beyond three bounds (`FAIL_FACTOR`).
 The derivation of the bound, and of the order of the steps, is in docs/numerics.md, sections 1 and 2.
 """
 

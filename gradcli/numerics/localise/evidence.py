@@ -240,7 +240,7 @@ class Entries:
         add up to at most n times that along a direction. If the measured entries do not show the error that the
         direction showed, the error and bound of the direction are kept.
         """
-        error, size = outcome.max_rel_error or 0.0, site.map.domain.blocks[outcome.input].size
+        error, size = outcome.max_rel_error, site.map.domain.blocks[outcome.input].size
         if outcome.reference == AUTODIFF:
             found = with_witness_evidence(site, outcome, self.left)
             bound = found.bound
@@ -253,7 +253,7 @@ class Entries:
             bound = outcome.bound
         return (
             found
-            if (found.max_rel_error or 0.0) > significance
+            if found.max_rel_error > significance
             else replace(found, max_abs_error=outcome.max_abs_error, max_rel_error=error, bound=bound)
         )
 
