@@ -135,6 +135,7 @@ class BlockOutcome:
         wrong_columns: the wrong entries of the input block, if they were located.
         reference: what the claim was compared with: `DIFFERENCES`, or `AUTODIFF`, confirmed by finite differences.
         special: an entry whose claim is wrong at exactly this point, although the pair was judged at another.
+        unexplained: whether no step size gave an error bound small enough to decide, and nothing else is known of why.
     """
 
     input: int
@@ -151,6 +152,7 @@ class BlockOutcome:
     wrong_columns: Indices | None = None
     reference: str = DIFFERENCES
     special: KinkNote | None = None
+    unexplained: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

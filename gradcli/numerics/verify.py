@@ -25,7 +25,6 @@ def verify(
     *,
     seed: int,
     significance: float = SIGNIFICANT,
-    tables: bool = False,
     inputs: Sequence[int] | None = None,
     budget: int = MOST_EVALUATIONS,
     entries: int | None = None,
@@ -43,7 +42,6 @@ def verify(
         x: the point, of length n. It is rounded to a grid first, which moves an entry by at most 3e-14 of its scale.
         seed: determines everything random.
         significance: a difference below this part of the pair's largest entry becomes a note, and not DIFFERS.
-        tables: whether to measure the table of small blocks that agree as well.
         inputs: the input blocks to check, by default all.
         budget: the evaluations of forward that are allowed; pairs not decided by then are UNDECIDED with doubt BUDGET.
         entries: the evaluations that may be spent on single entries of blocks that differ, if these cannot change the
@@ -68,12 +66,12 @@ def verify(
     rng = generator_of(seed)
     point = np.asarray(x, dtype=np.float64)
     begun = None
-    if witness is not None and inputs is None and not (tables or witness_values) and budget > EVALUATIONS:
+    if witness is not None and inputs is None and not witness_values and budget > EVALUATIONS:
         begun = begin(counted, witness, point, rng)
         settled = None if begun is None else at_first_sight(begun)
         if settled is not None:
             return settled
-    protocol = Protocol(counted, witness, witness_values, point, rng, significance, tables, tuple(chosen), entries)
+    protocol = Protocol(counted, witness, witness_values, point, rng, significance, tuple(chosen), entries)
     found = protocol.run(begun)
     return _row_by_row(protocol, found, seed) if protocol.doubtful else found
 

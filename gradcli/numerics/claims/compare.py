@@ -136,6 +136,7 @@ class Decision:
         here_only: whether the claim is right at nearby points.
         located: the wrong entries of a large block; None if there are too many, or `searched` is False.
         searched: whether the wrong entries were searched for.
+        in_small_entries: whether only entries that are far smaller than the largest are wrong.
     """
 
     outcome: Outcome
@@ -145,6 +146,7 @@ class Decision:
     here_only: bool = False
     located: Indices | None = None
     searched: bool = False
+    in_small_entries: bool = False
 
 
 def resolution_of(tolerance: float, scale: float) -> float | None:

@@ -122,11 +122,9 @@ class Site:
         """
         scales = entry_scales(map_.domain, x)
         few_rows = projections is None and witness is not None
-        wanted = FEW_PROJECTIONS if projections is None and witness is not None else projections
-        wanted = 1 if few_rows else wanted
         with np.errstate(all="ignore"):
             x = snap(x, scales)
-            claim = make_claim(map_, x, rng, wanted)
+            claim = make_claim(map_, x, rng, 1 if few_rows else projections)
         site = cls(map_, x, scales, claim, rng, known_outputs=claim.outputs)
         site.few_rows = few_rows
         if witness is not None:

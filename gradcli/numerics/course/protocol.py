@@ -16,7 +16,7 @@ from gradcli.numerics.course.small_rows import cut_to_small_rows, doubtful_rows
 from gradcli.numerics.course.zero_gradient import look_elsewhere
 from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.localise.entries import locate
-from gradcli.numerics.localise.evidence import Entries, largest_entry, make_table, with_evidence
+from gradcli.numerics.localise.evidence import Entries, largest_entry, with_evidence
 from gradcli.numerics.maps.floats import Indices
 from gradcli.numerics.maps.pieces import all_finite, moves_beside
 from gradcli.numerics.maps.space import Vector
@@ -52,12 +52,11 @@ class Protocol:
         x: Vector,
         rng: np.random.Generator,
         significance: float,
-        tables: bool,
         inputs: tuple[int, ...],
         entries: int | None,
     ) -> None:
         self.map, self.witness, self.witness_values, self.x, self.rng = map_, witness, witness_values, x, rng
-        self.significance, self.tables, self.inputs = significance, tables, inputs
+        self.significance, self.inputs = significance, inputs
         self.entries = Entries(left=entries)
         self.outcomes: dict[Pair, BlockOutcome] = {}
         self.silent: dict[Pair, PairResult] = {}
@@ -163,12 +162,13 @@ class Protocol:
     def _name_reasons(self, site: Site) -> None:
         """Say why pairs are undecided that have no other reason: an iteration that stops early, if forward iterates."""
         for pair, outcome in self.outcomes.items():
-            note = outcome.note
-            if outcome.outcome is not Outcome.UNDECIDED or note is None or not note.startswith(OPEN):
+            if outcome.outcome is not Outcome.UNDECIDED or not outcome.unexplained:
                 continue
             if outcome.doubt is Doubt.NOISE and iterates(self.elsewhere.get(pair, site).alone()):
-                note = f"{STOPS_EARLY}, so its values jump, and {note}"
-            self.outcomes[pair] = replace(outcome, note=None if note == OPEN else note)
+                reason = f"{STOPS_EARLY}, so its values jump, and {OPEN}"
+                self.outcomes[pair] = replace(outcome, note=_joined(reason, outcome.note))
+            elif outcome.note is not None:
+                self.outcomes[pair] = replace(outcome, note=_joined(OPEN, outcome.note))
 
     def _judge_nonfinite(self, site: Site) -> dict[Pair, BlockOutcome]:
         """Judge pairs whose claim is not finite; return the outcomes of those without a derivative at the point."""
@@ -203,7 +203,7 @@ class Protocol:
 
     def _conclude(self, pair: Pair, result: PairResult, note: str | None) -> None:
         """Make an outcome of what small steps show; large ones may still change it (`_take_large_steps`)."""
-        note = "; ".join(text for text in (note, result.note) if text) or None
+        note = _joined(note, result.note)
         if result.decision is not None:
             self._record(pair, result, result.decision, note)
         elif result.impression is Impression.AGREES:
@@ -242,7 +242,7 @@ class Protocol:
         doubtful = doubtful_rows(site, pair, result.reading)
         if doubtful.rows.size:
             self.doubtful[pair] = site.x, doubtful.rows
-        outcome = BlockOutcome(
+        self.outcomes[pair] = BlockOutcome(
             input=pair[0],
             output=pair[1],
             outcome=Outcome.AGREES,
@@ -250,12 +250,9 @@ class Protocol:
             max_rel_error=relative,
             bound=judgement.tolerance / (judgement.scale or 1.0) * largest,
             resolution=result.resolution,
-            note="; ".join(text for text in (note, doubtful.note) if text) or None,
+            note=_joined(note, doubtful.note),
             reference=result.reference,
         )
-        if self.tables:
-            outcome = replace(outcome, table=make_table(site, *pair, only_complete=True))
-        self.outcomes[pair] = outcome
 
     def _record(self, pair: Pair, result: PairResult, decision: Decision, note: str | None) -> None:
         """Take a confirmed or refuted difference; the reference overrules an inconclusive confirmation."""
@@ -275,17 +272,18 @@ class Protocol:
             max_rel_error=judgement.error / scale,
             bound=judgement.tolerance / scale * (largest or scale) if known else None,
             resolution=judgement.resolution if known else None,
-            note="; ".join(text for text in (note, decision.note) if text) or None,
+            note=_joined(note, decision.note),
             reference=reference,
+            unexplained=not decision.note,
         )
-        if outcome.outcome is Outcome.UNDECIDED and not decision.note:
-            outcome = replace(outcome, note="; ".join(filter(None, (OPEN, note))))
         if outcome.outcome is Outcome.DIFFERS:
             if reference == DIFFERENCES and result.site.known_iterating:  # as far as confirming it has shown
-                outcome = replace(outcome, note="; ".join(filter(None, (outcome.note, AS_COMPUTED))))
+                outcome = replace(outcome, note=_joined(outcome.note, AS_COMPUTED))
             outcome = self.entries.added(result.site, outcome, decision, self.significance)
-            by_witness = reference == AUTODIFF
-            outcome = cut_to_small_rows(outcome) if by_witness else self._if_it_matters(result.site, outcome)
+            if reference == DIFFERENCES:
+                outcome = self._if_it_matters(result.site, outcome)
+            elif decision.in_small_entries:
+                outcome = cut_to_small_rows(outcome)
         elif not overruled and decision.here_only:
             outcome = with_evidence(result.site, outcome, decision)
             outcome = replace(outcome, special=wrong_at_this_point(result.site, outcome))
@@ -363,7 +361,7 @@ class Protocol:
                 pending.remove(pair)
                 self.moved = True
                 text = str(singular[pair].note) if pair in singular else ""
-                self._conclude(pair, result, "; ".join(filter(None, (CLOSE_BY, text))))
+                self._conclude(pair, result, _joined(CLOSE_BY, text))
             if not pending:
                 break
         for pair in sorted(pending):
@@ -394,3 +392,7 @@ class Protocol:
                 here = inside.start <= kink.coordinate < inside.stop and outside.start <= kink.output < outside.stop
                 if here and outcome.outcome is not Outcome.DIFFERS and outcome.special is None:
                     self.outcomes[pair] = replace(outcome, special=kink)
+
+
+def _joined(*notes: str | None) -> str | None:
+    return "; ".join(filter(None, notes)) or None

@@ -33,7 +33,6 @@ from gradcli.numerics.sampling.directions import TRIES, Focus, random_direction,
 from gradcli.numerics.screen.small_entries import (
     DROWNED,
     NEARER,
-    TAILED,
     are_alike,
     bands,
     slopes_of_one_pair,
@@ -304,12 +303,12 @@ def _off(table: Table) -> npt.NDArray[np.bool_]:
 
 
 def cut_to_small_rows(outcome: BlockOutcome) -> BlockOutcome:
-    """Reduce an outcome that differs in small entries only (`TAILED`) to the rows that differ.
+    """Reduce an outcome that differs in small entries only to the rows that differ.
 
     Only if the derivatives of these rows are all far below the largest; otherwise the outcome is returned unchanged.
     """
     table = outcome.table
-    if table is None or outcome.note is None or TAILED not in outcome.note:
+    if table is None:
         return outcome
     sizes = np.abs(table.numeric).max(axis=1, initial=0.0)
     off = _off(table)

@@ -54,7 +54,6 @@ def directional_derivative(
     *,
     rng: np.random.Generator,
     f0: Vector | None = None,
-    target: float = WANTED,
     noise: Vector | None = None,
     start: float = FIRST_STEP,
 ) -> Estimate:
@@ -67,7 +66,6 @@ def directional_derivative(
         v: the direction, of entries k s_i / 256 with whole |k| <= 256, so that t = 1 changes x by about its magnitude.
         rng: draws the steps.
         f0: f(x), if it is known; saves one evaluation.
-        target: the relative bound below which no better one is sought.
         noise: standard deviations of the outputs, known from another direction; used if all are near rounding level.
         start: the largest step lies in [start, 2 start).
 
@@ -82,7 +80,7 @@ def directional_derivative(
     given = noise
     if given is not None and not (given <= ABOVE_ROUNDING * EPS * np.abs(line.centre * line.scale)).all():
         given = None
-    return _Search(line, rng, target, given, start).run()
+    return _Search(line, rng, given, start).run()
 
 
 class _Search:
@@ -93,8 +91,8 @@ class _Search:
     so that they get no bound. Outputs of both kinds are `quiet`: no kink is sought in them.
     """
 
-    def __init__(self, line: Line, rng: np.random.Generator, target: float, noise: Vector | None, start: float) -> None:
-        self.line, self.rng, self.target = line, rng, target
+    def __init__(self, line: Line, rng: np.random.Generator, noise: Vector | None, start: float) -> None:
+        self.line, self.rng = line, rng
         first = on_grid(start * (1 + rng.random()))
         self.two_sided, inside = self._inside(first)
         self.ladder = Ladder(line, rng, inside, noise)
@@ -154,12 +152,12 @@ class _Search:
             return chosen.bound / signal
 
     def _bad(self, chosen: Choice) -> Mask:
-        """The outputs whose relative bound is above the target."""
-        bad: Mask = (self._relative(chosen) > self.target) & np.isfinite(self.line.centre)
+        """The outputs whose relative bound is above `WANTED`."""
+        bad: Mask = (self._relative(chosen) > WANTED) & np.isfinite(self.line.centre)
         return bad
 
     def _truncated(self, chosen: Choice) -> Mask:
-        """The outputs whose bound is above the target and not mainly noise: smaller steps may help."""
+        """The outputs whose bound is above `WANTED` and not mainly noise: smaller steps may help."""
         with np.errstate(all="ignore"):
             truncated = ~np.isfinite(chosen.bound) | (chosen.bound > 2.5 * chosen.noise)
         needed: Mask = self._bad(chosen) & truncated

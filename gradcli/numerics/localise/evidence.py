@@ -58,7 +58,6 @@ def make_table(
     output: int,
     columns: Indices | None = None,
     *,
-    only_complete: bool = False,
     most: int | None = None,
 ) -> Table | None:
     """Measure the entries of one pair: all of a small block, otherwise the given columns or random ones.
@@ -68,7 +67,6 @@ def make_table(
         input_: the input block.
         output: the output block.
         columns: the columns to measure if the block is too large for a complete table.
-        only_complete: return None rather than a part of the table.
         most: the evaluations allowed. A block that needs more is treated as a large one, and as many columns in random
             order are measured as that allows.
 
@@ -80,7 +78,7 @@ def make_table(
     complete = n <= LONG and m <= FULL_ROWS and n * m <= LARGEST_TABLE
     costly = site.map.is_costly  # three pairs of values suffice for nearly every column, and `most` ends the table
     complete = complete and (most is None or costly or n * RUNS_A_COLUMN <= most)
-    if (only_complete and not complete) or (most is not None and most < 2):  # the first is f(x) itself
+    if most is not None and most < 2:  # the first is f(x) itself
         return None
     chosen = np.arange(n) if complete or columns is None else columns
     if most is not None and not complete:
@@ -284,7 +282,7 @@ def _with_table(outcome: BlockOutcome, table: Table, wrong: Indices | None) -> B
     )
 
 
-def with_witness_evidence(site: Site, outcome: BlockOutcome, most: int | None = None) -> BlockOutcome:
+def with_witness_evidence(site: Site, outcome: BlockOutcome, most: int | None) -> BlockOutcome:
     """Add the table of a pair whose claim differs from the reference, which takes the place of measurements.
 
     In a block of many outputs, the search for those that differ takes at most `most` calls.

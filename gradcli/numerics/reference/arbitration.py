@@ -11,6 +11,7 @@ from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.residual import stretch
 from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
+from gradcli.numerics.differences.three_pairs import QUICK_STEP
 from gradcli.numerics.maps.floats import Mask
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.reference.discrepancy import Discrepancy, block_of, compare, reference_rows, rounding_of
@@ -69,7 +70,7 @@ def settle(site: Site, input_: int, output: int, discrepancy: Discrepancy, only:
     number, vectors = _vectors(site, input_, output, only)
     rulings: list[Ruling] = []
     reading, wide = None, False
-    for v, start in zip(vectors, (0.02, SECOND_START), strict=True):
+    for v, start in zip(vectors, (QUICK_STEP, SECOND_START), strict=True):
         ruling, reading = _along(site, v, number, start)
         if ruling is Ruling.NEITHER and only is None:
             ruling, wide = _over_wide_steps(site, v, number), True
@@ -81,7 +82,7 @@ def settle(site: Site, input_: int, output: int, discrepancy: Discrepancy, only:
     return Dispute(ruling=rulings[0], reading=reading, wide=wide)
 
 
-def _vectors(site: Site, input_: int, output: int, only: Mask | None = None) -> tuple[int, tuple[Vector, Vector]]:
+def _vectors(site: Site, input_: int, output: int, only: Mask | None) -> tuple[int, tuple[Vector, Vector]]:
     """The row in which claim and reference differ most, compared with rounding, and the two directions of `settle`."""
     claimed, reference = block_of(site, input_, output)
     scales = site.scales[site.map.domain.slices[input_]]

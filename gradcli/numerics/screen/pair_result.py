@@ -16,7 +16,6 @@ from gradcli.numerics.maps.sizes import COMPUTED, MEASURABLE, NOTHING
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, Outcome, Pair
 from gradcli.numerics.reference.discrepancy import Discrepancy
 from gradcli.numerics.sampling.directions import ASIDE, Focus, random_direction, through, within
-from gradcli.numerics.wording import OPEN
 
 SEVERITY = (Impression.SILENT, Impression.WEAK, Impression.AGREES, Impression.KINKED, Impression.DIFFERS)
 SHORTEST_START = 2.0**-10
@@ -197,5 +196,6 @@ def undecided_outcome(pair: Pair, result: PairResult, note: str | None) -> Block
         outcome=Outcome.UNDECIDED,
         doubt=doubt,
         max_rel_error=judgement.error / (judgement.scale or 1.0),
-        note="; ".join(filter(None, (OPEN, note))),
+        note=note,
+        unexplained=True,
     )

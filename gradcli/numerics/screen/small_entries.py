@@ -61,7 +61,7 @@ def wrong_in_the_tail(site: Site, agreed: dict[Pair, Discrepancy], most: float =
             judgement=judgement,
             reading=dispute.reading,
             reference=AUTODIFF,
-            decision=Decision(outcome=Outcome.DIFFERS, judgement=judgement, note=TAILED),
+            decision=Decision(outcome=Outcome.DIFFERS, judgement=judgement, note=TAILED, in_small_entries=True),
             discrepancy=discrepancy,
         )
     return found
