@@ -20,7 +20,7 @@ from gradcli.numerics.differences.breaks import (
 )
 from gradcli.numerics.differences.estimate import Estimate, Status
 from gradcli.numerics.differences.ladder import CLUSTER, Choice, Ladder
-from gradcli.numerics.differences.stencil import NOISE_FACTOR, WIDTH, one_sided_weights
+from gradcli.numerics.differences.stencil import WIDTH, one_sided
 from gradcli.numerics.maps.floats import EPS, TINY, Mask
 from gradcli.numerics.maps.sizes import COARSE, COMPUTED, FINE, NOTHING, ROUGHLY, WANTED
 from gradcli.numerics.maps.space import Vector
@@ -346,8 +346,7 @@ class _Search:
     def _one_sided(self) -> Estimate:
         """The slope on the side where f is finite, by extrapolation with polynomials in t; the status is DOMAIN.
 
-        Windows of six steps are tried, and the smallest bound counts: rounding plus four times the change when the
-        largest step is left out.
+        Windows of six steps are tried, and the smallest bound counts.
         """
         line, start = self.line, self.ladder.start
         reach = on_grid(start)
@@ -360,14 +359,9 @@ class _Search:
         with np.errstate(all="ignore"):
             slopes = [sign * (line.at(sign * t) - line.centre) / t for t in steps]
             for first in range(len(steps) - 5):
-                ts = tuple(steps[first : first + 6])
-                wide = one_sided_weights(ts)
-                d = sum((w * s for w, s in zip(wide, slopes[first : first + 6], strict=True)), np.zeros(line.outputs))
-                narrow = one_sided_weights(ts[1:])
-                e = sum((w * s for w, s in zip(narrow, slopes[first + 1 : first + 6], strict=True)), np.zeros_like(d))
+                ts = steps[first : first + 6]
                 size = np.maximum(np.abs(line.centre), np.abs(line.at(sign * ts[0])))
-                rounding = NOISE_FACTOR * EPS * size * sum(abs(w) / t for w, t in zip(wide, ts, strict=True))
-                b = rounding + 4 * np.abs(d - e)
+                d, b = one_sided(slopes[first : first + 6], ts, size)
                 better = np.isfinite(d) & (b < bound)
                 value, bound = np.where(better, d, value), np.where(better, b, bound)
                 step = np.where(better, ts[-1], step)

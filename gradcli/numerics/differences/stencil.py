@@ -7,6 +7,7 @@ the truncation error. docs/numerics.md, section 2, has the derivation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -67,6 +68,19 @@ def one_sided_weights(steps: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(weights)
 
 
+def one_sided(slopes: Sequence[Vector], steps: Sequence[float], size: Vector) -> tuple[Vector, Vector]:
+    """The slope to one side, by extrapolation of quotients over the given steps, the largest first, and its bound.
+
+    The bound is four times the change when the largest step is left out, plus the rounding errors of the quotients of
+    values that are at most `size`.
+    """
+    wide, narrow = one_sided_weights(tuple(steps)), one_sided_weights(tuple(steps[1:]))
+    slope = np.asarray(sum(w * s for w, s in zip(wide, slopes, strict=True)))
+    shorter = np.asarray(sum(w * s for w, s in zip(narrow, slopes[1:], strict=True)))
+    rounding = NOISE_FACTOR * EPS * size * sum(abs(w) / t for w, t in zip(wide, steps, strict=True))
+    return slope, rounding + TRUNCATION_FACTOR * np.abs(slope - shorter)
+
+
 @lru_cache(maxsize=4096)
 def even_weights(steps: tuple[float, ...]) -> tuple[float, ...]:
     """The weights that extrapolate c + a t + b t³ + ... from the steps to t = 0.
@@ -80,7 +94,7 @@ def even_weights(steps: tuple[float, ...]) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Estimates by windows of at least three steps, in order of the smallest step; one row for every window.
+    """Estimates by windows of at least three steps; one row for every window.
 
     Attributes:
         finest: the smallest step of the window.
@@ -140,7 +154,7 @@ def derivative_windows(pairs: list[SymmetricPair], sigmas: list[Vector]) -> Wind
         sigmas: the standard deviation of a value at each pair, (m,) arrays.
 
     Returns:
-        The windows, that with the smallest steps first. The bound of a window is 8 standard deviations of its noise,
+        The windows. The bound of a window is 8 standard deviations of its noise,
         plus the rounding of quotients and sum, plus four times the change when the largest step is left out. If the
         low-order estimates do not converge as they do for a smooth function (`_expected_decay`), the last term is at
         least eight times the change when the window without the largest step is moved by one step.
@@ -156,7 +170,6 @@ def derivative_windows(pairs: list[SymmetricPair], sigmas: list[Vector]) -> Wind
         noise = NOISE_FACTOR * np.sqrt(_apply(weights**2, variances) / 2)
         noise += 4 * EPS * _apply(np.abs(weights), np.abs(odd)) + 8 * TINY / steps[-1]
         wide = [(start, width) for start, width in spans if width >= 3]
-        wide.sort(key=lambda span: -(span[0] + span[1]))
         rows, bounds = [], []
         for start, width in wide:
             row = row_of[start, width]

@@ -11,7 +11,7 @@ from gradcli.frozen import dataclass
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.directional import FINER, FIRST_STEP, directional_derivative
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
-from gradcli.numerics.differences.stencil import one_sided_weights
+from gradcli.numerics.differences.stencil import one_sided
 from gradcli.numerics.maps.floats import EPS, Mask
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import KinkNote
@@ -75,18 +75,10 @@ def _sides(site: Site, direction: Vector) -> _Sides:
 
 
 def _slope(line: Line, steps: Sequence[float], sign: float) -> tuple[Vector, Vector]:
-    """The slope to one side, by extrapolation of three quotients, and its error bound.
-
-    The bound is four times the change when the largest step is left out, plus the rounding errors of the quotients.
-    """
+    """The slope to one side, by extrapolation of three quotients, and its error bound."""
     values = [line.at(sign * t) for t in steps]
     slopes = [sign * (value - line.centre) / t for value, t in zip(values, steps, strict=True)]
-    wide, narrow = one_sided_weights(tuple(steps)), one_sided_weights(tuple(steps[1:]))
-    slope = np.asarray(sum(w * s for w, s in zip(wide, slopes, strict=True)))
-    shorter = np.asarray(sum(w * s for w, s in zip(narrow, slopes[1:], strict=True)))
-    size = np.maximum.reduce([np.abs(line.centre), *(np.abs(value) for value in values)])
-    rounding = 8 * EPS * size * sum(abs(w) / t for w, t in zip(wide, steps, strict=True))
-    return slope, rounding + 4 * np.abs(slope - shorter)
+    return one_sided(slopes, steps, np.maximum.reduce([np.abs(line.centre), *(np.abs(value) for value in values)]))
 
 
 def _jumps(line: Line, steps: Sequence[float], sign: float) -> npt.NDArray[np.bool_]:

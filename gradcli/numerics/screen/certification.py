@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-
 import numpy as np
 
 from gradcli.numerics.claims.compare import Impression, Reading
 from gradcli.numerics.claims.site import QuickReading, Site
-from gradcli.numerics.maps.floats import EPS, Mask
+from gradcli.numerics.maps.floats import Mask
 from gradcli.numerics.maps.sizes import FINE, ROUGHLY
 from gradcli.numerics.outcome import AUTODIFF, Pair
 from gradcli.numerics.reference.discrepancy import Discrepancy, supports
+from gradcli.numerics.screen.long_inputs import short_start
 from gradcli.numerics.screen.pair_result import (
     ROUNDINGS,
-    SHORTEST_START,
     STARTS,
     PairResult,
     certified,
@@ -52,8 +49,12 @@ def certify(site: Site, agreed: dict[Pair, Discrepancy], significance: float) ->
         discrepancy = agreed[pair]
         return certified(site, quick_reading, pair, FINE, quiet=discrepancy.still, scale=discrepancy.scale)
 
-    enough = partial(_all_meet, meets, list(agreed)) if moving else None
-    for start in (_short_start(site, agreed), *STARTS) if moving else STARTS:
+    def all_meet(quick_reading: QuickReading) -> bool:
+        return all(meets(quick_reading, pair) for pair in agreed)
+
+    enough = all_meet if moving else None
+    # 32 roundings of the values, over this step, stay below a quarter of the error allowed.
+    for start in (short_start(site, agreed, FINE, 128.0), *STARTS) if moving else STARTS:
         open_ = [pair for pair in agreed if pair not in found]
         quick_reading = quick_reading_through(site, inputs, start, enough) if open_ else None
         if quick_reading is None:
@@ -123,28 +124,6 @@ def _roughly(quick_reading: QuickReading, rows: Mask, discrepancy: Discrepancy) 
     allowed = np.maximum(FINE * discrepancy.scale, ROUNDINGS * short.rounding)
     met: Mask = rows & short.certifies(quick_reading.reading.claimed, np.minimum(allowed, ROUGHLY * discrepancy.scale))
     return bool(rows.any() and met[rows].all())
-
-
-def _short_start(site: Site, agreed: dict[Pair, Discrepancy]) -> float:
-    """The largest of three steps along one direction through all entries, as small as rounding allows.
-
-    The truncation errors of all entries add up in u·f, but the sum must be accurate to a part of a single entry. The
-    rounding error of the slope, 32 ε |u·f| / t, must stay below a quarter of the error allowed.
-    """
-    return min(STARTS[0], max(SHORTEST_START, 4 * 32 * EPS * _largest_value(site, agreed)))
-
-
-def _largest_value(site: Site, agreed: dict[Pair, Discrepancy]) -> float:
-    """The largest value of a row, divided by the error that is allowed in the slope of its block (`FINE`)."""
-    values = np.abs(site.row_values())
-    return max(
-        float(values[site.rows(output)].max(initial=0.0)) / (FINE * discrepancy.scale)
-        for (_, output), discrepancy in agreed.items()
-    )
-
-
-def _all_meet(meets: Callable[[QuickReading, Pair], bool], pairs: Sequence[Pair], quick_reading: QuickReading) -> bool:
-    return all(meets(quick_reading, pair) for pair in pairs)
 
 
 def _agreed(site: Site, discrepancy: Discrepancy, reading: Reading) -> PairResult:

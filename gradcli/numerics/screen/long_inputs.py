@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -25,19 +25,25 @@ where many functions have a kink. They may miss the claim by rounding of the val
 if they miss it by more, they are measured with smaller steps."""
 
 
-def short_start(site: Site, pairs: Sequence[Pair]) -> float:
+def short_start(site: Site, pairs: Collection[Pair], part: float = CERTIFIED, roundings: float = 40.0) -> float:
     """The largest of three steps along a direction through many entries, as small as rounding allows.
 
     The truncation errors of all entries add up. They fall with the fourth power of the steps for two pairs of values,
     with the sixth for three, so that steps are as small as rounding allows: the slope has a rounding error of up to
     32 ε |u·f| / t, which at t = 40 ε |u·f| / p takes 0.8 of the error p that is allowed.
+
+    Args:
+        site: the point.
+        pairs: the pairs to be measured.
+        part: p, as a part of the largest scaled entry of each pair.
+        roundings: another factor than 40.
     """
     sizes, largest = _row_sizes(site), 0.0
     for input_, output in pairs:
         scale = site.claim.entry_scale(site.map.domain.slices[input_], output, site.scales)
         with np.errstate(all="ignore"):
-            largest = np.fmax(largest, np.nanmax(sizes[site.rows(output)], initial=0.0) / (CERTIFIED * scale))
-    return float(min(STARTS[0], max(SHORTEST_START, 40 * EPS * largest)))
+            largest = np.fmax(largest, np.nanmax(sizes[site.rows(output)], initial=0.0) / (part * scale))
+    return float(min(STARTS[0], max(SHORTEST_START, roundings * EPS * largest)))
 
 
 def _row_sizes(site: Site) -> Vector:
