@@ -34,8 +34,10 @@ def verify(
     """Compare the claimed gradient of a map with its numerical derivative, for every pair of blocks.
 
     With a reference, a fast path compares claim, reference and one direction of finite differences. Without one, or
-    where these do not settle it, a `Protocol` measures directions by small steps with an error bound, confirms what
-    differs, and tries large steps where the values are too rough for small ones.
+    where these do not settle it, a `Protocol` compares every pair with the reference, if there is one, and with a few
+    values, which certify a claim that they meet to nine digits. Where they do not, it measures directions by small
+    steps with an error bound, confirms what differs, and tries large steps where the values are too rough for small
+    ones.
 
     Args:
         map: the map. Its vjp is the claim, which is compared with finite differences of its value.

@@ -1,9 +1,10 @@
 """The claim at one point: which rows are compared, and their claimed gradients.
 
 A row is a number whose derivative along a direction is measured: an output entry, or a projection u·f with a random
-signed cotangent u. In a small map, every output entry is a row with a claimed gradient. Otherwise three projections of
-every output block have one. The output entries are then measured as well, to see their kinks ("watched"), and compared
-if the map has a jvp that agrees with the vjp.
+signed cotangent u. In a small map without a reference, every output entry is a row with a claimed gradient. Otherwise
+projections of every output block have one: one beside a reference, two where that differs, three without a reference
+(two for very many outputs). Up to 20,000 output entries are then measured as well, to see their kinks ("watched"), and
+compared if the map has a jvp that agrees with the vjp.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ FULL_ENTRIES = 10_000
 FULL_ROWS = 100
 """A claim is computed in full if there are at most this many outputs: each needs a backward of its own."""
 PROJECTIONS = 3
-"""This many random cotangents are used for every output block. Errors almost never cancel in one, and a mistake that
-does is unlikely to cancel in three."""
+"""This many random cotangents are used for every output block without a reference. Errors almost never cancel in one,
+and a mistake that does is unlikely to cancel in three."""
 FEW_PROJECTIONS = 2
-"""The number of cotangents if there is a reference, because claim and reference are compared entry by entry: errors
-almost never cancel in one random cotangent, and practically never in two. Also for more outputs than WATCHED_OUTPUTS,
-where computing a projection takes as long as a forward."""
+"""The number of cotangents where claim and reference differ in one: they are compared entry by entry, and errors almost
+never cancel in one random cotangent, practically never in two. Also without a reference, for more outputs than
+WATCHED_OUTPUTS, where computing a projection takes as long as a forward."""
 WATCHED_OUTPUTS = 20_000
 """Up to this many outputs are differentiated one by one, in addition to the projections, to see kinks that cancel in
 u·f."""

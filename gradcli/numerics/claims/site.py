@@ -28,7 +28,10 @@ NUDGES = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuickReading:
-    """The slopes of three pairs of values, and the same next to the claim: a reading that is valid if they meet it."""
+    """The slopes of two or three pairs of values, beside the claim: a reading that is valid if they meet it.
+
+    If the two smaller pairs are enough, there is no third.
+    """
 
     short: Prediction
     reading: Reading

@@ -202,7 +202,10 @@ class Protocol:
                     self._conclude(pair, again, None)
 
     def _conclude(self, pair: Pair, result: PairResult, note: str | None) -> None:
-        """Make an outcome of what small steps show; large ones may still change it (`_take_large_steps`)."""
+        """Make an outcome of what small steps, the reference or an earlier decision show.
+
+        Large steps may still change it (`_take_large_steps`).
+        """
         note = _joined(note, result.note)
         if result.decision is not None:
             self._record(pair, result, result.decision, note)

@@ -1,4 +1,4 @@
-"""Three symmetric pairs of values along a line: enough to confirm a claimed slope that they meet to many digits."""
+"""Two or three symmetric pairs of values along a line: enough to confirm a slope that they meet to many digits."""
 
 from __future__ import annotations
 

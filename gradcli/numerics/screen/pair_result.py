@@ -73,7 +73,7 @@ class PairResult:
 def quick_reading_through(
     site: Site, inputs: Sequence[int], start: float = STARTS[0], enough: Callable[[QuickReading], bool] | None = None
 ) -> QuickReading | None:
-    """Measure three pairs of values along a random direction through some inputs; None if an output is not finite.
+    """Measure two or three pairs of values through some inputs at random; None if an output is not finite.
 
     If the two smaller pairs are `enough`, the third is not evaluated.
     """

@@ -72,8 +72,9 @@ def survey(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair,
 def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, PairResult]:
     """Judge pairs by finite differences alone.
 
-    Two directions through all inputs come first; pairs that they do not certify are measured along two directions
-    through their input, or along one through all of it and one through every group of scales.
+    For inputs whose scales are alike, two directions through all of them come first; pairs that these do not certify,
+    and those of other inputs, are measured along two directions through their input, or along one through all of it
+    and one through every group of scales.
     """
     found = _together(site, pairs, significance) if site.claim.finite else {}
     for pair in [pair for pair in pairs if pair not in found]:
