@@ -72,7 +72,7 @@ class Mismatch:
     output_value: "NDArray[Any]"
     wrong_columns: "NDArray[np.intp] | None" = None
     wide: bool = False
-    alone: bool = False
+    small_rows: bool = False
     smooth: "NDArray[np.bool_] | None" = None
 
 

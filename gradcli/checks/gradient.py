@@ -263,7 +263,7 @@ def _mismatch(order: int, map_: VectorMap, block: BlockOutcome) -> Mismatch | No
         output_value=outputs[block.output],
         wrong_columns=None if table.complete else block.wrong_columns,
         wide=table.wide,
-        alone=table.alone,
+        small_rows=table.small_rows,
         smooth=table.smooth,
     )
 

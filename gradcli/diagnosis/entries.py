@@ -49,14 +49,14 @@ def _worst_entries(
     facts: Facts, place: int, mismatch: Mismatch | None, shape: tuple[int, ...]
 ) -> tuple[tuple[Entry, ...], str]:
     codomain = facts.subject.codomain
-    if mismatch is not None and mismatch.alone and len(mismatch.rows) == 1:
+    if mismatch is not None and mismatch.small_rows and len(mismatch.rows) == 1:
         (index,) = outputs_of(mismatch, codomain.blocks[mismatch.output].shape)
         return tuple(replace(each, output_index=index) for each in _entries_for(facts, place, mismatch, shape, 0)), ""
     symmetric = None if mismatch is None else _folded(facts, place, mismatch, shape)
     is_folded, mismatch = symmetric is not None, symmetric or mismatch
     rows = range(len(facts.cotangents) if any(block.complex for block in codomain.blocks) else 2)
     tried = [(facts, row, _IMAGINARY if row not in REAL_ROWS else "") for row in rows]
-    if mismatch is not None and len(codomain.blocks) > 1 and not mismatch.alone:
+    if mismatch is not None and len(codomain.blocks) > 1 and not mismatch.small_rows:
         alone = facts.of_output(mismatch.output)
         tried += [(alone, row, _of_output(facts, mismatch.output)) for row in rows]
     first: tuple[Entry, ...] = ()

@@ -52,7 +52,7 @@ def name_gradient(
 def _only_for(suspect: Suspect) -> str:
     """Which outputs the finding concerns, if only some."""
     mismatch = suspect.mismatch
-    if mismatch is None or not mismatch.alone:
+    if mismatch is None or not mismatch.small_rows:
         return ""
     shape = suspect.facts.subject.codomain.blocks[mismatch.output].shape
     listed = ", ".join(str(list(index)) for index in outputs_of(mismatch, shape))

@@ -205,7 +205,7 @@ def _facts_at(facts: Facts, mismatch: Mismatch | None, seed: int) -> Facts:
     subject = facts.subject
     if mismatch is None:
         return facts
-    outputs = subject.codomain.slices[mismatch.output].start + mismatch.rows if mismatch.alone else None
+    outputs = subject.codomain.slices[mismatch.output].start + mismatch.rows if mismatch.small_rows else None
     if np.allclose(mismatch.point, subject.point, rtol=1e-12, atol=0.0):
         return facts if outputs is None else Facts(subject, seed, outputs)
     arguments = list(subject.arguments)

@@ -106,7 +106,7 @@ def measured(
 def table_of(mismatch: Mismatch, subject: Subject) -> Table | None:
     """The table that a check made of one block; None unless it is complete, finite and real."""
     blocks = (*subject.domain.blocks, *subject.codomain.blocks)
-    if not mismatch.complete or mismatch.alone or any(block.complex for block in blocks):
+    if not mismatch.complete or mismatch.small_rows or any(block.complex for block in blocks):
         return None
     if not np.isfinite(mismatch.claimed).all():
         return None

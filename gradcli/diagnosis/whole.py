@@ -44,7 +44,7 @@ def missing(suspect: Suspect) -> Named | None:
     facts, name = suspect.facts, suspect.name
     if any(g is not None for g in suspect.gradients) and _is_felt_elsewhere(suspect):
         return None
-    some = " from some of the outputs" if suspect.mismatch is not None and suspect.mismatch.alone else ""
+    some = " from some of the outputs" if suspect.mismatch is not None and suspect.mismatch.small_rows else ""
     what = "None" if all(g is None for g in suspect.gradients) else "zeros"
     for position, argument in enumerate(facts.subject.arguments):
         if position != facts.subject.active[suspect.block] and _belongs(suspect, suspect.block, position):
@@ -169,7 +169,7 @@ def _factor(suspect: Suspect, where: str, *, is_caused: bool = True) -> Named | 
     if alone and suspect.elsewhere is None and not found.is_recognised:
         return None  # any two numbers have a quotient
     because = (f"; {found.because}" if found.because else of_sizes(suspect, c) if is_caused else "") + _advice(suspect)
-    of_some = suspect.mismatch is not None and suspect.mismatch.alone  # which outputs these are is said behind it
+    of_some = suspect.mismatch is not None and suspect.mismatch.small_rows  # which outputs these are is said behind it
     rounded = "; so close to 1, it may come from a number that was rounded to float32" * (abs(c - 1) <= _ROUNDED)
     return (
         FindingKind.WRONG_FACTOR,

@@ -63,8 +63,8 @@ class Table:
         point: the whole flat x at which they were measured.
         cotangent: the cotangent of a row that is a projection.
         wide: whether they were measured over large steps.
-        alone: whether only these rows differ; their derivatives are far below those of the others, and each error is to
-            be compared with the largest derivative among these rows.
+        small_rows: whether only these rows differ; their derivatives are far below those of the others, and each error
+            is to be compared with the largest derivative among these rows.
         smooth: which entries are two-sided derivatives; None if all are.
     """
 
@@ -77,7 +77,7 @@ class Table:
     point: Vector
     cotangent: Vector | None = None
     wide: bool = False
-    alone: bool = False
+    small_rows: bool = False
     smooth: Mask | None = None
 
 

@@ -75,7 +75,7 @@ def verify(
             return settled
     protocol = Protocol(counted, witness, witness_values, point, rng, significance, tuple(chosen), entries)
     found = protocol.run(begun)
-    return _row_by_row(protocol, found, seed) if protocol.doubtful else found
+    return _row_by_row(protocol, found, seed) if protocol.suspects else found
 
 
 def _row_by_row(protocol: Protocol, found: Verification, seed: int) -> Verification:
@@ -84,8 +84,8 @@ def _row_by_row(protocol: Protocol, found: Verification, seed: int) -> Verificat
     A row that had to be judged at another point is left out, because it was this point at which it seemed wrong.
     """
     outcomes = {(block.input, block.output): block for block in found.blocks}
-    for pair, (point, rows) in protocol.doubtful.items():
-        first, alone = protocol.map.codomain.slices[pair[1]].start, {}
+    for pair, (point, rows) in protocol.suspects.items():
+        first, single = protocol.map.codomain.slices[pair[1]].start, {}
         for row in rows.tolist():
             map_ = SomeRows(protocol.map, [row])
             own = verify(
@@ -95,10 +95,10 @@ def _row_by_row(protocol: Protocol, found: Verification, seed: int) -> Verificat
                 significance=protocol.significance,
                 inputs=pair[:1],
                 budget=protocol.map.left,
-                entries=protocol.entries.left,
+                entries=protocol.evidence.left,
             )
             if not own.moved:
-                alone[row - first] = own.blocks[0]
+                single[row - first] = own.blocks[0]
         if outcomes[pair].outcome is Outcome.AGREES:
-            outcomes[pair] = differing(outcomes[pair], alone)
+            outcomes[pair] = differing(outcomes[pair], single)
     return replace(found, blocks=tuple(outcomes.values()), evaluations=protocol.map.values, vjps=protocol.map.vjps)

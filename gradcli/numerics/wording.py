@@ -22,3 +22,8 @@ def of_largest(error: float, what: str = "gradient") -> str:
 def accepted(error: float, allowed: float) -> str:
     """Word the note that a difference of this size is not counted as an error."""
     return f"differs by {of_largest(error)}, which is not counted as an error (up to {allowed:.0e} is allowed)"
+
+
+def joined(*notes: str | None) -> str | None:
+    """Several notes as one; None if there are none."""
+    return "; ".join(filter(None, notes)) or None

@@ -23,7 +23,7 @@ def shortened(facts: Facts, place: int, mismatch: Mismatch | None) -> Facts | No
     """
     subject = facts.subject
     tensors = [a for a in subject.arguments if a.is_tensor]
-    if subject.domain.size <= _LONG or (mismatch is not None and mismatch.alone):
+    if subject.domain.size <= _LONG or (mismatch is not None and mismatch.small_rows):
         return None
     if any(a.sparsity is not None or a.value.dtype.kind not in "fc" for a in tensors):
         return None

@@ -14,7 +14,7 @@ from gradcli.numerics.claims.row_noise import RowNoise
 from gradcli.numerics.differences.directional import FIRST_STEP, directional_derivative
 from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.differences.stencil import TRUNCATION_FACTOR
-from gradcli.numerics.differences.three_pairs import QUICK_STEP, Prediction, predict
+from gradcli.numerics.differences.three_pairs import QUICK_STEP, ThreePairs, measure_pairs
 from gradcli.numerics.maps.floats import EPS, Mask, Matrix
 from gradcli.numerics.maps.pieces import all_finite
 from gradcli.numerics.maps.sizes import CERTIFIED, COMPUTED, FINEST, MEASURABLE
@@ -33,7 +33,7 @@ class QuickReading:
     If the two smaller pairs are enough, there is no third.
     """
 
-    short: Prediction
+    short: ThreePairs
     reading: Reading
 
     def met(self, allowed: Vector) -> Mask:
@@ -315,18 +315,18 @@ class Site:
         along = self.claim.along(v)
         quick_readings: list[QuickReading] = []
 
-        def judged(short: Prediction) -> bool:
+        def judged(short: ThreePairs) -> bool:
             quick_readings.append(self._beside(short, v, focus, along, start))
             return enough is not None and enough(quick_readings[-1])
 
         early = None if enough is None else judged
-        short = predict(self.read, self.x, v, f0=self.row_values(), rng=self.rng, start=start, enough=early)
+        short = measure_pairs(self.read, self.x, v, f0=self.row_values(), rng=self.rng, start=start, enough=early)
         if quick_readings and quick_readings[-1].short is short:
             return quick_readings[-1]
         return self._beside(short, v, focus, along, start)
 
     def _beside(
-        self, short: Prediction, v: Vector, focus: Focus, along: tuple[Vector, Vector], start: float
+        self, short: ThreePairs, v: Vector, focus: Focus, along: tuple[Vector, Vector], start: float
     ) -> QuickReading:
         """Put the slopes of three pairs of values next to the claimed slopes (`along`).
 

@@ -56,7 +56,7 @@ def with_large_steps(
         only_agreement: whether an UNDECIDED pair may agree, but not differ. Showing that it differs takes far more
             evaluations.
     """
-    if outcome.outcome is Outcome.DIFFERS or may_be_drowned(outcome):
+    if outcome.outcome is Outcome.DIFFERS or undecided_by_values(outcome):
         below = _unless_below_the_stop(site, outcome)
         if below is not None:
             return below
@@ -82,8 +82,8 @@ def _unless_rough(site: Site, outcome: BlockOutcome, significance: float) -> Blo
     return _unless_two_slopes(site.alone(), outcome)
 
 
-def is_drowned(site: Site, outcome: BlockOutcome) -> bool:
-    """Whether a claim of zero is UNDECIDED because of an iteration that stops early.
+def is_zero_of_an_iteration(site: Site, outcome: BlockOutcome) -> bool:
+    """Whether the claim of a pair is zero and forward iterates.
 
     An iterative projection onto a polytope, whose nearest point is a vertex, has the derivative zero. The computed
     vertex moves with the input nevertheless, by the error that stopping early leaves, so that the derivative zero
@@ -91,18 +91,14 @@ def is_drowned(site: Site, outcome: BlockOutcome) -> bool:
 
     Args:
         site: the point, without a reference.
-        outcome: the outcome after small and large steps.
+        outcome: the outcome of the pair.
     """
-    return may_be_drowned(outcome) and _is_zero_of_an_iteration(site, outcome)
-
-
-def _is_zero_of_an_iteration(site: Site, outcome: BlockOutcome) -> bool:
     claimed = site.claim.forms[site.claim.block == outcome.output][:, site.map.domain.slices[outcome.input]]
     return site.claim.finite and not claimed.any() and iterates(site)
 
 
-def may_be_drowned(outcome: BlockOutcome) -> bool:
-    """Whether an outcome is UNDECIDED because of noise or kinks. If not, `is_drowned` is false."""
+def undecided_by_values(outcome: BlockOutcome) -> bool:
+    """Whether an outcome is UNDECIDED because of noise or kinks."""
     return outcome.outcome is Outcome.UNDECIDED and outcome.doubt in (Doubt.NOISE, Doubt.KINK)
 
 
@@ -120,7 +116,7 @@ def agreed_in_half_precision(site: Site, pair: Pair) -> BlockOutcome | None:
         pair is then measured with small steps.
     """
     scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales)
-    if not scale > 0 or not _may_be_half(site, pair):
+    if not scale > 0 or not may_be_half(site.outputs[site.map.codomain.slices[pair[1]]]):
         return None
     alone = site.alone()
     stored = format_at(alone, pair[1])
@@ -149,7 +145,7 @@ def _unless_below_the_stop(site: Site, outcome: BlockOutcome) -> BlockOutcome | 
     The solution does not depend on where its iteration starts, but the computed values do, by about the tolerance. None
     if forward does not iterate, if large steps change the values by more, or if the iteration stops too early to tell.
     """
-    if not _is_zero_of_an_iteration(site, outcome):
+    if not is_zero_of_an_iteration(site, outcome):
         return None
     direction = random_direction(site.rng, within(site.scales, site.map.domain.slices[outcome.input]))
     rows = np.flatnonzero(site.claim.block == outcome.output) - len(site.claim.forms)
@@ -186,7 +182,8 @@ def _unless_few_digits(site: Site, outcome: BlockOutcome, significance: float) -
     * Small jumps between which the values rise: see `_unless_two_slopes`.
     """
     pair = outcome.input, outcome.output
-    stored = floating_format(site, pair[1]) if _may_be_half(site, pair) else None
+    half = may_be_half(site.outputs[site.map.codomain.slices[pair[1]]])
+    stored = floating_format(site, pair[1]) if half else None
     few = stored is not None and stored.half
     if few or (not _slope_seen(outcome) and has_plateaus(site, pair)):
         stored = stored or floating_format(site, pair[1])
@@ -218,10 +215,6 @@ def _steepest_seen(site: Site, outcome: BlockOutcome) -> float:
         return 0.0
     slopes = np.abs(table.numeric) * site.scales[site.map.domain.slices[outcome.input]][table.columns]
     return float(np.nanmax(slopes, initial=0.0))
-
-
-def _may_be_half(site: Site, pair: Pair) -> bool:
-    return may_be_half(site.outputs[site.map.codomain.slices[pair[1]]])
 
 
 def _slope_seen(outcome: BlockOutcome) -> bool:

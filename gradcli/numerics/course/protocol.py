@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import final
 
@@ -10,20 +10,25 @@ import numpy as np
 
 from gradcli.numerics.claims.compare import Decision, Impression, of_sum
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.confirm.large_scale import agreed_in_half_precision, is_drowned, may_be_drowned, with_large_steps
+from gradcli.numerics.confirm.isolated_points import certain, wrong_at_this_point
+from gradcli.numerics.confirm.large_scale import (
+    agreed_in_half_precision,
+    is_zero_of_an_iteration,
+    undecided_by_values,
+    with_large_steps,
+)
 from gradcli.numerics.confirm.persistence import confirm, confirm_sparse
-from gradcli.numerics.course.small_rows import cut_to_small_rows, doubtful_rows
+from gradcli.numerics.course.small_rows import cut_to_small_rows, suspect_rows
 from gradcli.numerics.course.zero_gradient import look_elsewhere
 from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.localise.entries import locate
-from gradcli.numerics.localise.evidence import Entries, largest_entry, with_evidence
+from gradcli.numerics.localise.evidence import EvidenceBudget, largest_entry, with_evidence
 from gradcli.numerics.maps.floats import Indices
 from gradcli.numerics.maps.pieces import all_finite, moves_beside
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import BudgetExceededError, CountedMap, VectorMap
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, KinkNote, Outcome, Pair, Verification
 from gradcli.numerics.reference.discrepancy import same_values
-from gradcli.numerics.regularity.isolated_points import certain, wrong_at_this_point
 from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.regularity.kinks import kink_notes
 from gradcli.numerics.regularity.nonfinite import judge_nonfinite
@@ -31,12 +36,13 @@ from gradcli.numerics.sampling.directions import LONG, TRIES, Focus, moved, thro
 from gradcli.numerics.screen.fast_path import Beginning
 from gradcli.numerics.screen.pair_result import PairResult, better_known, undecided_outcome
 from gradcli.numerics.screen.survey import by_differences, survey
-from gradcli.numerics.wording import OPEN, STOPS_EARLY, accepted
+from gradcli.numerics.wording import OPEN, STOPS_EARLY, accepted, joined
 
 NOISY = frozenset({Status.NOISE, Status.STAIRCASE})
 
 AS_COMPUTED = f"{STOPS_EARLY}: if it stops early, the derivatives shown are less accurate than their error bounds say"
-
+ZERO_AT_ALL = "the gradient and the derivative of forward are zero at all {0} points tried"
+BELOW_ROUNDING = "the gradient and the derivative are below rounding errors, here and at all other points tried"
 CLOSE_BY = "compared at a nearby point instead, with inputs that differ by about a thousandth of their magnitude"
 
 
@@ -57,11 +63,11 @@ class Protocol:
     ) -> None:
         self.map, self.witness, self.witness_values, self.x, self.rng = map_, witness, witness_values, x, rng
         self.significance, self.inputs = significance, inputs
-        self.entries = Entries(left=entries)
+        self.evidence = EvidenceBudget(left=entries)
         self.outcomes: dict[Pair, BlockOutcome] = {}
         self.silent: dict[Pair, PairResult] = {}
         self.elsewhere: dict[Pair, Site] = {}
-        self.doubtful: dict[Pair, tuple[Vector, Indices]] = {}
+        self.suspects: dict[Pair, tuple[Vector, Indices]] = {}
         self.kinks: tuple[KinkNote, ...] = ()
         self.notes: list[str] = []
         self.moved = False
@@ -144,16 +150,16 @@ class Protocol:
         """Try large steps where values are too rough for small ones, for each pair at the point where it was judged."""
         for pair, outcome in list(self.outcomes.items()):
             self.outcomes[pair] = with_large_steps(self.elsewhere.get(pair, site), outcome, self.significance)
-        self._resolve_drowned(site)
+        self._resolve_zeros(site)
 
-    def _resolve_drowned(self, site: Site) -> None:
-        """Try other points for claims of zero that even large steps leave UNDECIDED (`large_scale.is_drowned`)."""
-        undecided = [p for p, o in self.outcomes.items() if p not in self.elsewhere and may_be_drowned(o)]
+    def _resolve_zeros(self, site: Site) -> None:
+        """Try other points for claims of zero that even large steps leave UNDECIDED (`is_zero_of_an_iteration`)."""
+        undecided = [p for p, o in self.outcomes.items() if p not in self.elsewhere and undecided_by_values(o)]
         if not undecided:
             return
         site = site.alone()
-        drowned = [pair for pair in undecided if is_drowned(site, self.outcomes[pair])]
-        for pair, other in (look_elsewhere(site, drowned, self.significance) if drowned else {}).items():
+        zeros = [pair for pair in undecided if is_zero_of_an_iteration(site, self.outcomes[pair])]
+        for pair, other in (look_elsewhere(site, zeros, self.significance) if zeros else {}).items():
             if other.result is not None:
                 self._conclude_elsewhere(pair, other.result, other.note)
                 self.silent.pop(pair, None)
@@ -164,11 +170,10 @@ class Protocol:
         for pair, outcome in self.outcomes.items():
             if outcome.outcome is not Outcome.UNDECIDED or not outcome.unexplained:
                 continue
+            reason = OPEN if outcome.note else None
             if outcome.doubt is Doubt.NOISE and iterates(self.elsewhere.get(pair, site).alone()):
                 reason = f"{STOPS_EARLY}, so its values jump, and {OPEN}"
-                self.outcomes[pair] = replace(outcome, note=_joined(reason, outcome.note))
-            elif outcome.note is not None:
-                self.outcomes[pair] = replace(outcome, note=_joined(OPEN, outcome.note))
+            self.outcomes[pair] = replace(outcome, note=joined(reason, outcome.note))
 
     def _judge_nonfinite(self, site: Site) -> dict[Pair, BlockOutcome]:
         """Judge pairs whose claim is not finite; return the outcomes of those without a derivative at the point."""
@@ -206,7 +211,7 @@ class Protocol:
 
         Large steps may still change it (`_take_large_steps`).
         """
-        note = _joined(note, result.note)
+        note = joined(note, result.note)
         if result.decision is not None:
             self._record(pair, result, result.decision, note)
         elif result.impression is Impression.AGREES:
@@ -221,7 +226,7 @@ class Protocol:
     def _confirmed(self, pair: Pair, result: PairResult) -> Decision:
         """Confirm a difference: by its wrong entries, if a large block has only a few; otherwise along directions."""
         searched = False
-        if self.map.domain.blocks[pair[0]].size > LONG and result.discrepancy is None and self.entries.allow_search:
+        if self.map.domain.blocks[pair[0]].size > LONG and result.discrepancy is None and self.evidence.allow_search:
             decision = confirm_sparse(result.site, *pair, locate(result.site, *pair), self.significance)
             searched = True
             if decision is not None:
@@ -242,9 +247,9 @@ class Protocol:
                 return
         if judgement.off or (result.discrepancy is not None and not result.discrepancy.equal):
             note = note or accepted(relative, result.allowed or self.significance)
-        doubtful = doubtful_rows(site, pair, result.reading)
-        if doubtful.rows.size:
-            self.doubtful[pair] = site.x, doubtful.rows
+        suspects = suspect_rows(site, pair, result.reading)
+        if suspects.rows.size:
+            self.suspects[pair] = site.x, suspects.rows
         self.outcomes[pair] = BlockOutcome(
             input=pair[0],
             output=pair[1],
@@ -253,7 +258,7 @@ class Protocol:
             max_rel_error=relative,
             bound=judgement.tolerance / (judgement.scale or 1.0) * largest,
             resolution=result.resolution,
-            note=_joined(note, doubtful.note),
+            note=joined(note, suspects.note),
             reference=result.reference,
         )
 
@@ -275,14 +280,14 @@ class Protocol:
             max_rel_error=judgement.error / scale,
             bound=judgement.tolerance / scale * (largest or scale) if known else None,
             resolution=judgement.resolution if known else None,
-            note=_joined(note, decision.note),
+            note=joined(note, decision.note),
             reference=reference,
             unexplained=not decision.note,
         )
         if outcome.outcome is Outcome.DIFFERS:
             if reference == DIFFERENCES and result.site.known_iterating:  # as far as confirming it has shown
-                outcome = replace(outcome, note=_joined(outcome.note, AS_COMPUTED))
-            outcome = self.entries.added(result.site, outcome, decision, self.significance)
+                outcome = replace(outcome, note=joined(outcome.note, AS_COMPUTED))
+            outcome = self.evidence.added(result.site, outcome, decision, self.significance)
             if reference == DIFFERENCES:
                 outcome = self._if_it_matters(result.site, outcome)
             elif decision.in_small_entries:
@@ -310,26 +315,21 @@ class Protocol:
         witnessed = [pair for pair, result in self.silent.items() if result.witnessed]
         unwitnessed = [pair for pair in self.silent if pair not in witnessed]
         for where, pairs in ((site, witnessed), (site.alone() if unwitnessed else site, unwitnessed)):
-            self._resolve_at(where, pairs)
-
-    def _resolve_at(self, site: Site, pairs: Sequence[Pair]) -> None:
-        found = look_elsewhere(site, pairs, self.significance) if pairs else {}
-        for pair, other in found.items():
-            here = self.silent.pop(pair)
-            if other.result is not None:
-                self._conclude_elsewhere(pair, other.result, other.note)
-            elif other.enough and here.quiet:
-                self.outcomes[pair] = BlockOutcome(
-                    input=pair[0],
-                    output=pair[1],
-                    outcome=Outcome.AGREES,
-                    zero_everywhere=True,
-                    note=f"the gradient and the derivative of forward are zero at all {other.zeros + 1} points tried",
-                    reference=here.reference,
-                )
-            else:
-                note = "the gradient and the derivative are below rounding errors, here and at all other points tried"
-                self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, note)
+            for pair, other in (look_elsewhere(where, pairs, self.significance) if pairs else {}).items():
+                here = self.silent.pop(pair)
+                if other.result is not None:
+                    self._conclude_elsewhere(pair, other.result, other.note)
+                elif other.enough and here.quiet:
+                    self.outcomes[pair] = BlockOutcome(
+                        input=pair[0],
+                        output=pair[1],
+                        outcome=Outcome.AGREES,
+                        zero_everywhere=True,
+                        note=ZERO_AT_ALL.format(other.zeros + 1),
+                        reference=here.reference,
+                    )
+                else:
+                    self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, BELOW_ROUNDING)
 
     def _conclude_elsewhere(self, pair: Pair, result: PairResult, note: str) -> None:
         self.moved, self.elsewhere[pair] = True, result.site
@@ -364,7 +364,7 @@ class Protocol:
                 pending.remove(pair)
                 self.moved = True
                 text = str(singular[pair].note) if pair in singular else ""
-                self._conclude(pair, result, _joined(CLOSE_BY, text))
+                self._conclude(pair, result, joined(CLOSE_BY, text))
             if not pending:
                 break
         for pair in sorted(pending):
@@ -395,7 +395,3 @@ class Protocol:
                 here = inside.start <= kink.coordinate < inside.stop and outside.start <= kink.output < outside.stop
                 if here and outcome.outcome is not Outcome.DIFFERS and outcome.special is None:
                     self.outcomes[pair] = replace(outcome, special=kink)
-
-
-def _joined(*notes: str | None) -> str | None:
-    return "; ".join(filter(None, notes)) or None

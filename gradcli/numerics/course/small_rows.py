@@ -38,6 +38,7 @@ from gradcli.numerics.screen.small_entries import (
     slopes_of_one_pair,
     weighted,
 )
+from gradcli.numerics.wording import joined
 
 APART = (
     "the derivatives of these output entries are far smaller than those of the others, so each error is given "
@@ -53,7 +54,7 @@ HIDDEN = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doubtful:
+class SuspectRows:
     """Rows that seem wrong compared with their own largest entry.
 
     Attributes:
@@ -75,10 +76,10 @@ class Doubtful:
         return HIDDEN.format(entries) if self.hidden else None
 
 
-NONE = Doubtful(rows=np.zeros(0, np.intp))
+NONE = SuspectRows(rows=np.zeros(0, np.intp))
 
 
-def doubtful_rows(site: Site, pair: Pair, reading: Reading) -> Doubtful:
+def suspect_rows(site: Site, pair: Pair, reading: Reading) -> SuspectRows:
     """Find up to three rows that seem wrong by `SIGNIFICANT` of their own largest entry, in a pair that agrees.
 
     Candidates come from the direction that has been measured already; they are then measured with
@@ -127,7 +128,7 @@ def _in_full(site: Site, pair: Pair, reading: Reading) -> Site | None:
     return own if own.claim.full and own.claim.finite else None
 
 
-def _among_many(site: Site, pair: Pair, reading: Reading) -> Doubtful:
+def _among_many(site: Site, pair: Pair, reading: Reading) -> SuspectRows:
     """Find such rows of a map that is too large or slow for a claim of every row, and that has no reference.
 
     Candidates are rows that groups of similar slopes contain (`bands`): their claimed slopes are computed together, and
@@ -159,11 +160,11 @@ def _among_many(site: Site, pair: Pair, reading: Reading) -> Doubtful:
         return NONE
     sizes = (np.abs(own.claim.forms[:, inside]) * own.scales[inside]).max(axis=1)
     largest = float(np.abs(site.outputs[place]).max())
-    doubtful = _measured(own, inside, np.arange(rows.size), sizes, own.claim.forms[0], largest)
-    return replace(doubtful, rows=np.sort(rows[doubtful.rows]))
+    suspects = _measured(own, inside, np.arange(rows.size), sizes, own.claim.forms[0], largest)
+    return replace(suspects, rows=np.sort(rows[suspects.rows]))
 
 
-def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Vector, largest: float) -> Doubtful:
+def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Vector, largest: float) -> SuspectRows:
     """Measure the candidates along one direction, and select those that are wrong beyond bounds, noise and rounding.
 
     The direction is such that the terms of the worst candidate add up; along a random one they may cancel.
@@ -192,7 +193,7 @@ def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Ve
             hidden, off = hidden | drowned, off & ~drowned
     order = np.argsort(-error / np.maximum(sizes, TINY))
     found = np.sort(rows[[k for k in order.tolist() if off[k]][:TRIES]])
-    return Doubtful(rows=found, hidden=int(np.count_nonzero(hidden)))
+    return SuspectRows(rows=found, hidden=int(np.count_nonzero(hidden)))
 
 
 def _jitter(site: Site, rows: Indices, direction: Vector) -> Vector:
@@ -264,30 +265,29 @@ class SomeRows(VectorMap):
         return np.asarray(self.inner.vjp_many(x, whole), dtype=np.float64)
 
 
-def differing(outcome: BlockOutcome, alone: Mapping[int, BlockOutcome]) -> BlockOutcome:
+def differing(outcome: BlockOutcome, single: Mapping[int, BlockOutcome]) -> BlockOutcome:
     """Combine the outcome of a pair with those of single rows, each verified as a map of its own.
 
     Args:
         outcome: the outcome of the pair.
-        alone: the outcomes of the rows, by their number in the output block.
+        single: the outcomes of the rows, by their number in the output block.
 
     Returns:
         If a row differs, its outcome (that with the largest error); otherwise the outcome of the pair.
     """
-    wrong = {row: found for row, found in alone.items() if found.outcome is Outcome.DIFFERS}
+    wrong = {row: found for row, found in single.items() if found.outcome is Outcome.DIFFERS}
     if not wrong:
         return outcome
     row, worst = max(wrong.items(), key=lambda item: item[1].max_rel_error)
-    table = None if worst.table is None else replace(worst.table, rows=np.array([row]), complete=False, alone=True)
+    table = None if worst.table is None else replace(worst.table, rows=np.array([row]), complete=False, small_rows=True)
     columns = worst.wrong_columns
     if worst.table is not None and worst.table.complete:
         columns = worst.table.columns[_off(worst.table).any(axis=0)]
-    note = "; ".join(text for text in (APART, worst.note) if text)
     return replace(
         worst,
         input=outcome.input,
         output=outcome.output,
-        note=note,
+        note=joined(APART, worst.note),
         table=table,
         wrong_columns=columns,
     )
@@ -319,7 +319,7 @@ def cut_to_small_rows(outcome: BlockOutcome) -> BlockOutcome:
     error = np.abs(claimed - numeric)
     largest = np.maximum(np.abs(claimed), np.abs(numeric)).max(axis=1, initial=0.0)
     cut = replace(
-        table, claimed=claimed, numeric=numeric, bound=bound, rows=table.rows[rows], complete=False, alone=True
+        table, claimed=claimed, numeric=numeric, bound=bound, rows=table.rows[rows], complete=False, small_rows=True
     )
     return replace(
         outcome,

@@ -15,7 +15,7 @@ from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.sampling.directions import TRIES
 from gradcli.numerics.screen.pair_result import PairResult, certified, quick_reading_through
-from gradcli.numerics.screen.survey import by_differences, is_drowned, is_quiet, survey
+from gradcli.numerics.screen.survey import by_differences, is_below_rounding, is_quiet, survey
 
 CONFIRMING = 4
 """At this many points, besides the first, claim and derivative must be zero to count as zero everywhere. One of them
@@ -169,7 +169,7 @@ def _compared(
     """The pairs that are zero at x, and the results of others that agree, or differ by more than rounding in a tail."""
     compare = _by_differences if site.witness_rows is None else _by_witness
     still, results = compare(site, x, pairs, significance)
-    return still, {pair: result for pair, result in results.items() if not is_drowned(site, pair, result)}
+    return still, {pair: result for pair, result in results.items() if not is_below_rounding(site, pair, result)}
 
 
 def _by_witness(

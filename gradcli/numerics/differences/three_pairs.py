@@ -22,7 +22,7 @@ KINK_FACTOR = 100.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prediction:
+class ThreePairs:
     """The result of three (or two) pairs of values.
 
     Attributes:
@@ -56,7 +56,7 @@ class Prediction:
         return straight
 
 
-def predict(
+def measure_pairs(
     f: Function,
     x: Vector,
     v: Vector,
@@ -64,8 +64,8 @@ def predict(
     f0: Vector,
     rng: np.random.Generator,
     start: float = QUICK_STEP,
-    enough: Callable[[Prediction], bool] | None = None,
-) -> Prediction:
+    enough: Callable[[ThreePairs], bool] | None = None,
+) -> ThreePairs:
     """Evaluate three symmetric pairs along v (6 evaluations), or only the two smaller ones if they are enough.
 
     Args:
@@ -87,7 +87,7 @@ def predict(
     return _extrapolated(line, steps)
 
 
-def _extrapolated(line: Line, steps: tuple[float, ...]) -> Prediction:
+def _extrapolated(line: Line, steps: tuple[float, ...]) -> ThreePairs:
     """Extrapolate the pairs at the given steps, the largest first. A pair that is known is not evaluated again."""
     with np.errstate(all="ignore"):
         pairs = [pair(t, line.at(t), line.at(-t), line.centre) for t in steps]
@@ -98,7 +98,7 @@ def _extrapolated(line: Line, steps: tuple[float, ...]) -> Prediction:
         size = np.maximum.reduce([np.abs(line.centre), *(p.size for p in pairs)])
         rounding = 4 * EPS * size * sum(abs(w) / t for w, t in zip(wide, steps, strict=True)) + 16 * TINY / steps[-1]
     scale = line.scale
-    return Prediction(
+    return ThreePairs(
         value=value * scale,
         rounding=rounding * scale,
         shift=np.abs(value - without) * scale,

@@ -221,7 +221,7 @@ def with_evidence(site: Site, outcome: BlockOutcome, decision: Decision, most: i
 
 @final
 @dataclass(slots=True, kw_only=True)
-class Entries:
+class EvidenceBudget:
     """How many evaluations are left for measuring entries of pairs that differ, over all pairs; None for no limit."""
 
     left: int | None

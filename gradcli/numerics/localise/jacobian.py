@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gradcli.frozen import dataclass
 from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.differences.estimate import Slopes, StatusArray
-from gradcli.numerics.differences.three_pairs import BOUNDED_STEP, Prediction, predict
+from gradcli.numerics.differences.three_pairs import BOUNDED_STEP, ThreePairs, measure_pairs
 from gradcli.numerics.maps.floats import Matrix
 from gradcli.numerics.maps.sizes import CERTIFIED, FINE
 from gradcli.numerics.maps.space import Vector
@@ -64,9 +64,13 @@ def jacobian_table(
     Raises:
         ValueError: more than 100,000 entries are chosen.
     """
-    columns_ = _chosen(columns, map_.domain.size)
-    rows_ = _chosen(rows, map_.codomain.size)
-    _refuse_large(rows_.size, columns_.size)
+    columns_ = np.arange(map_.domain.size) if columns is None else np.asarray(columns, np.intp)
+    rows_ = np.arange(map_.codomain.size) if rows is None else np.asarray(rows, np.intp)
+    if rows_.size * columns_.size > LARGEST_TABLE:
+        raise ValueError(
+            f"expected at most {LARGEST_TABLE} entries, got rows={rows_.size} x columns={columns_.size}; choose some "
+            "of them"
+        )
     scales = entry_scales(map_.domain, x)
     x = snap(x, scales)
 
@@ -82,7 +86,7 @@ def jacobian_table(
         size = float(scales[column])
         v = within(scales, column)
         if claimed is not None and largest > 0 and np.isfinite(f0).all():
-            short = predict(chosen, x, v, f0=f0, rng=rng, start=BOUNDED_STEP)
+            short = measure_pairs(chosen, x, v, f0=f0, rng=rng, start=BOUNDED_STEP)
             evaluations += short.evaluations
             limit = _limit(short, claimed[:, k] * size, largest, enough)
             if limit is not None:
@@ -128,7 +132,7 @@ def _rows_of(map_: VectorMap, rows: npt.NDArray[np.intp]) -> Function:
     return chosen
 
 
-def _limit(short: Prediction, along: Vector, largest: float, enough: float) -> Vector | None:
+def _limit(short: ThreePairs, along: Vector, largest: float, enough: float) -> Vector | None:
     """The error bound of three pairs of values, if they suffice; otherwise None.
 
     They suffice if they meet the claim to nine digits, or if their own bound is fine enough in all rows. That bound is
@@ -143,16 +147,3 @@ def _limit(short: Prediction, along: Vector, largest: float, enough: float) -> V
         settled: Vector = 4 * short.shift + short.rounding + np.abs(short.kink) + CERTIFIED * column
         moved = (short.value != 0) | (along == 0)
         return settled if (moved & (settled <= enough * column)).all() else None
-
-
-def _chosen(indices: Sequence[int] | npt.NDArray[np.intp] | None, size: int) -> npt.NDArray[np.intp]:
-    """The given indices as an array, or all."""
-    return np.arange(size) if indices is None else np.asarray(indices, dtype=np.intp)
-
-
-def _refuse_large(rows: int, columns: int) -> None:
-    """Raise if a table of this size would be too large."""
-    if rows * columns > LARGEST_TABLE:
-        raise ValueError(
-            f"expected at most {LARGEST_TABLE} entries, got rows={rows} x columns={columns}; choose some of them"
-        )

@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
-from gradcli.numerics.differences.three_pairs import BOUNDED_STEP, predict
+from gradcli.numerics.differences.three_pairs import BOUNDED_STEP, measure_pairs
 from gradcli.numerics.maps.floats import Indices, Matrix
 from gradcli.numerics.maps.sizes import CERTIFIED, MEASURABLE, NOTHING, WANTED
 from gradcli.numerics.maps.space import Vector
@@ -89,7 +89,7 @@ def wrong_pairs(site: Site, input_: int, output: int, direction: Vector) -> Indi
     if site.claim.cotangents is None or not paired or not claims.size:
         return np.zeros(0, np.intp)
     claimed = site.claim.forms[claims[0], inside] / site.claim.cotangents[claims[0], outside] * direction[inside]
-    slopes = predict(site.map.value, site.x, direction, f0=site.outputs, rng=site.rng, start=BOUNDED_STEP)
+    slopes = measure_pairs(site.map.value, site.x, direction, f0=site.outputs, rng=site.rng, start=BOUNDED_STEP)
     with np.errstate(all="ignore"):
         allowed = MEASURABLE * np.abs(site.outputs[outside]) + CERTIFIED * np.abs(slopes.value[outside])
         apart = np.abs(claimed - slopes.value[outside]) > FAIL_FACTOR * (slopes.rounding[outside] + allowed)

@@ -65,12 +65,12 @@ def certify(site: Site, agreed: dict[Pair, Discrepancy], significance: float) ->
         enough = None
     for input_ in inputs:
         rest = {pair: discrepancy for pair, discrepancy in agreed.items() if pair[0] == input_ and pair not in found}
-        found |= _through_one(site, input_, rest, significance, alone=len(inputs) == 1) if rest else {}
+        found |= _through_one(site, input_, rest, significance, only_input=len(inputs) == 1) if rest else {}
     return found
 
 
 def _through_one(
-    site: Site, input_: int, agreed: dict[Pair, Discrepancy], significance: float, *, alone: bool
+    site: Site, input_: int, agreed: dict[Pair, Discrepancy], significance: float, *, only_input: bool
 ) -> dict[Pair, PairResult]:
     """Certify the pairs of one input: by three pairs of values, or by `directional_derivative`.
 
@@ -79,15 +79,15 @@ def _through_one(
         input_: the input block.
         agreed: its pairs.
         significance: errors below this part of the pair's largest entry do not matter.
-        alone: whether it is the only input, so that three pairs of values have been tried already.
+        only_input: whether it is the only input, so that three pairs of values have been tried already.
     """
     found: dict[Pair, PairResult] = {}
     open_ = list(agreed)
-    for start in () if alone else STARTS[:2]:
+    for start in () if only_input else STARTS[:2]:
         quick_reading = quick_reading_through(site, [input_], start) if open_ else None
         if quick_reading is None:
             break
-        found |= _alone(site, quick_reading, {pair: agreed[pair] for pair in open_})
+        found |= _roughly_met(site, quick_reading, {pair: agreed[pair] for pair in open_})
         open_ = [pair for pair in agreed if pair not in found]
     if open_:
         reading = site.probe(site.map.domain.slices[input_], cheap=False)
@@ -106,7 +106,7 @@ def _negligible(site: Site, discrepancy: Discrepancy, reading: Reading) -> PairR
     return PairResult(site=site, judgement=judgement, reading=reading, discrepancy=discrepancy, quiet=True)
 
 
-def _alone(site: Site, quick_reading: QuickReading, agreed: dict[Pair, Discrepancy]) -> dict[Pair, PairResult]:
+def _roughly_met(site: Site, quick_reading: QuickReading, agreed: dict[Pair, Discrepancy]) -> dict[Pair, PairResult]:
     """The pairs of one input that three pairs of values certify within rounding, or show to be negligible."""
     found: dict[Pair, PairResult] = {}
     for pair, discrepancy in agreed.items():

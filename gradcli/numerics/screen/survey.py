@@ -57,7 +57,7 @@ def survey(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair,
     if site.witness_rows is not None and site.claim.finite:
         compared = compare_with_witness(site, pairs, significance)
     found = {
-        pair: _unless_drowned(site, pair, as_step_function(site, pair, result))
+        pair: _unless_rounding(site, pair, as_step_function(site, pair, result))
         for pair, result in compared.found.items()
     }
     rest = [pair for pair in pairs if pair not in found]
@@ -87,7 +87,7 @@ def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> di
         if outputs:
             found |= _one_by_one(site, input_, outputs, significance)
     found = {pair: _unless_apart(site, pair, result) for pair, result in found.items()}
-    return {pair: _at_its_precision(site, pair, _unless_drowned(site, pair, result)) for pair, result in found.items()}
+    return {pair: _at_its_precision(site, pair, _unless_rounding(site, pair, result)) for pair, result in found.items()}
 
 
 def _unless_apart(site: Site, pair: Pair, result: PairResult) -> PairResult:
@@ -142,7 +142,7 @@ def _may_be_halved(site: Site, output: int, stored: Format) -> bool:
     return effort is not None and effort.may_repeat
 
 
-def _unless_drowned(site: Site, pair: Pair, result: PairResult) -> PairResult:
+def _unless_rounding(site: Site, pair: Pair, result: PairResult) -> PairResult:
     """Return the result, but SILENT for a difference that may be rounding in a tail, so that other points are tried.
 
     Finite differences may know a gradient of 1e-73 to many digits, while a right formula has only three of them, or
@@ -150,13 +150,13 @@ def _unless_drowned(site: Site, pair: Pair, result: PairResult) -> PairResult:
     """
     if result.decision is not None:
         return result
-    if not is_drowned(site, pair, result) and not _is_drowned_nearer_to_zero(site, pair, result):
+    if not is_below_rounding(site, pair, result) and not _is_rounding_nearer_to_zero(site, pair, result):
         return result
     judgement = replace(result.judgement, impression=Impression.SILENT, resolution=None)
     return replace(result, judgement=judgement)
 
 
-def is_drowned(site: Site, pair: Pair, result: PairResult) -> bool:
+def is_below_rounding(site: Site, pair: Pair, result: PairResult) -> bool:
     """Whether a difference is negligible compared with the output's values at a site, or with their noise.
 
     Claim and error must be below `DROWNED` times the largest value, or below the noise that the map gives. Such a
@@ -178,7 +178,7 @@ def is_drowned(site: Site, pair: Pair, result: PairResult) -> bool:
     return noise is not None and most <= float(np.nanmax(noise[place], initial=0.0))
 
 
-def _is_drowned_nearer_to_zero(site: Site, pair: Pair, result: PairResult) -> bool:
+def _is_rounding_nearer_to_zero(site: Site, pair: Pair, result: PairResult) -> bool:
     """Whether a difference may come from rounding of the values at x / 8 or -x / 8, in a tail that falls off there.
 
     Claim and error must be below `DROWNED` times those values. If they are even below `UNIT` times those values, the
