@@ -18,7 +18,8 @@ sys.path.insert(0, str(ROOT))
 
 from gradcli.numerics.differences.directional import directional_derivative  # noqa: E402 - found through the path set above
 from gradcli.numerics.differences.estimate import Status  # noqa: E402
-from gradcli.numerics.maps.space import Block, Space, Vector  # noqa: E402
+from gradcli.numerics.maps.floats import Vector  # noqa: E402
+from gradcli.numerics.maps.space import Block, Space  # noqa: E402
 from gradcli.numerics.maps.vector_map import VectorMap  # noqa: E402
 from gradcli.numerics.sampling.directions import entry_scales, random_direction, snap  # noqa: E402
 from gradcli.numerics.verify import Outcome, verify  # noqa: E402

@@ -16,7 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.localise.entries import locate
-from gradcli.numerics.maps.space import Block, Space, Vector
+from gradcli.numerics.maps.floats import Vector
+from gradcli.numerics.maps.space import Block, Space
 from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.outcome import Outcome
 from gradcli.numerics.verify import verify

@@ -10,8 +10,7 @@ from gradcli.backends.base import Subject
 from gradcli.errors import UserCodeError
 from gradcli.figures import ErrorCurve, Figures, JacobianBlock, Rows
 from gradcli.numerics.differences.directional import directional_derivative
-from gradcli.numerics.maps.floats import Matrix
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import Matrix, Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import entry_scales, random_direction, signed_cotangents, snap
 from gradcli.numerics.sampling.line import point_along

@@ -11,7 +11,7 @@ from gradcli.errors import UserCodeError
 from gradcli.figures import GradientEntry, GradientTable, in_bounds
 from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.differences.estimate import Estimate, Status
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import entry_scales, signed_cotangents, snap
 from gradcli.results import Evidence

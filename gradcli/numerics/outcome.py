@@ -5,8 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.maps.floats import Indices, Mask, Matrix
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import Indices, Mask, Matrix, Vector
 
 Pair = tuple[int, int]
 """The numbers of an input block and an output block."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from gradcli.numerics.course.protocol import Protocol
 from gradcli.numerics.course.small_rows import SomeRows, differing
+from gradcli.numerics.maps.floats import Vector
 from gradcli.numerics.maps.sizes import SIGNIFICANT
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import MOST_EVALUATIONS, CountedMap, VectorMap
 from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Table, Verification
 from gradcli.numerics.sampling.directions import generator_of

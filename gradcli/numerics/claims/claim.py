@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.maps.floats import EPS, Matrix
+from gradcli.numerics.maps.floats import EPS, Matrix, Vector
 from gradcli.numerics.maps.pieces import (
     all_finite,
     consecutive,
@@ -26,7 +26,6 @@ from gradcli.numerics.maps.pieces import (
     products_of_difference,
 )
 from gradcli.numerics.maps.sizes import WANTED
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import signed_cotangents
 

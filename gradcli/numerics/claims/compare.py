@@ -9,9 +9,8 @@ import numpy as np
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Slopes, Status, StatusArray
-from gradcli.numerics.maps.floats import Indices, Mask
+from gradcli.numerics.maps.floats import Indices, Mask, Vector
 from gradcli.numerics.maps.sizes import FINE, NOTHING
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Doubt, Outcome
 from gradcli.numerics.sampling.directions import Focus
 

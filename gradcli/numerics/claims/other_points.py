@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.maps.floats import Mask
+from gradcli.numerics.maps.floats import Mask, Vector
 from gradcli.numerics.maps.sizes import UNBALANCED
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.directions import random_direction
 
 

@@ -16,8 +16,7 @@ import numpy as np
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.stencil import NOISE_FACTOR
-from gradcli.numerics.maps.floats import EPS, Mask, Matrix
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import EPS, Mask, Matrix, Vector
 from gradcli.numerics.sampling.directions import TRIES
 from gradcli.numerics.sampling.line import Bracket, Line, narrowed, on_grid
 

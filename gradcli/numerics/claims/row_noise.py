@@ -6,8 +6,7 @@ import numpy as np
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.differences.stencil import NOISE_FACTOR
-from gradcli.numerics.maps.floats import TINY
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import TINY, Vector
 
 REMNANT = 64.0
 """If values consist of rounding errors only, they stay below this many times the noise when the input changes by its

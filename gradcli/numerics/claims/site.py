@@ -15,10 +15,9 @@ from gradcli.numerics.differences.directional import FIRST_STEP, directional_der
 from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.differences.stencil import TRUNCATION_FACTOR
 from gradcli.numerics.differences.three_pairs import QUICK_STEP, ThreePairs, measure_pairs
-from gradcli.numerics.maps.floats import EPS, Mask, Matrix
+from gradcli.numerics.maps.floats import EPS, Mask, Matrix, Vector
 from gradcli.numerics.maps.pieces import all_finite
 from gradcli.numerics.maps.sizes import CERTIFIED, COMPUTED, FINEST, MEASURABLE
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.sampling.directions import Focus, entry_scales, nudged, random_direction, snap, within
 

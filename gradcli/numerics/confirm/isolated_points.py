@@ -7,7 +7,7 @@ import numpy as np
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import Vector
 from gradcli.numerics.outcome import BlockOutcome, KinkNote, Table
 from gradcli.numerics.sampling.directions import TRIES, moved, random_direction, within
 

@@ -16,8 +16,7 @@ from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.directional import FINER, FIRST_STEP
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.localise.entries import Located
-from gradcli.numerics.maps.floats import EPS, Mask
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import EPS, Mask, Vector
 from gradcli.numerics.outcome import Doubt, Outcome
 from gradcli.numerics.reference.arbitration import PERSISTENT, SECOND_START
 from gradcli.numerics.reference.symmetric import NOTE, on_symmetric_changes

@@ -19,8 +19,7 @@ from gradcli.numerics.confirm.persistence import EXCUSED
 from gradcli.numerics.confirm.wide_steps import JUMPING, LEVELS, REACHES, UNFINISHED, meets_between_jumps, steepest
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.localise.evidence import wide_columns
-from gradcli.numerics.maps.floats import EPS, Indices, Mask, Matrix
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import EPS, Indices, Mask, Matrix, Vector
 from gradcli.numerics.outcome import Pair, Table
 from gradcli.numerics.regularity.iteration import LOOSE, iterates, left_by_stopping
 from gradcli.numerics.regularity.quantisation import has_plateaus, is_gradient_over_plateaus

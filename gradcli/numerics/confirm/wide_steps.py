@@ -17,8 +17,7 @@ from gradcli.numerics.claims.residual import ROUGHNESS, ROUNDING, Stretch, stret
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.formats import Format
-from gradcli.numerics.maps.floats import EPS, Mask
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import EPS, Mask, Vector
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.regularity.iteration import LOOSE, iterates, left_by_stopping, where_it_stops
 from gradcli.numerics.regularity.stored_format import format_at

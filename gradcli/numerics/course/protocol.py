@@ -23,9 +23,8 @@ from gradcli.numerics.course.zero_gradient import look_elsewhere
 from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.localise.entries import locate
 from gradcli.numerics.localise.evidence import EvidenceBudget, largest_entry, with_evidence
-from gradcli.numerics.maps.floats import Indices
+from gradcli.numerics.maps.floats import Indices, Vector
 from gradcli.numerics.maps.pieces import all_finite, moves_beside
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import BudgetExceededError, CountedMap, VectorMap
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, KinkNote, Outcome, Pair, Verification
 from gradcli.numerics.reference.discrepancy import same_values

@@ -20,9 +20,9 @@ from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.localise.rows import LARGEST_COUNT, wrong_rows
-from gradcli.numerics.maps.floats import TINY, Indices, Matrix
+from gradcli.numerics.maps.floats import TINY, Indices, Matrix, Vector
 from gradcli.numerics.maps.sizes import CERTIFIED, COARSE, SIGNIFICANT, UNBALANCED
-from gradcli.numerics.maps.space import Block, Space, Vector
+from gradcli.numerics.maps.space import Block, Space
 from gradcli.numerics.maps.vector_map import CountedMap, Effort, VectorMap
 from gradcli.numerics.outcome import BlockOutcome, Outcome, Pair, Table
 from gradcli.numerics.reference.discrepancy import TAIL_NOISE

@@ -10,8 +10,8 @@ from gradcli.numerics.claims.claim import PROJECTIONS
 from gradcli.numerics.claims.compare import Impression
 from gradcli.numerics.claims.other_points import other_points, paths_away, without_large_terms
 from gradcli.numerics.claims.site import Site
+from gradcli.numerics.maps.floats import Vector
 from gradcli.numerics.maps.sizes import CERTIFIED, SIGNIFICANT
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.sampling.directions import TRIES
 from gradcli.numerics.screen.pair_result import PairResult, certified, quick_reading_through

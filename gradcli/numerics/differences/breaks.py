@@ -7,9 +7,8 @@ from itertools import chain
 import numpy as np
 
 from gradcli.numerics.differences.ladder import Ladder
-from gradcli.numerics.maps.floats import EPS, Mask
+from gradcli.numerics.maps.floats import EPS, Mask, Vector
 from gradcli.numerics.maps.sizes import COMPUTED, NOTHING
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.line import narrowed
 
 SMALL_JUMP = 1e-2

@@ -21,9 +21,8 @@ from gradcli.numerics.differences.breaks import (
 from gradcli.numerics.differences.estimate import Estimate, Status
 from gradcli.numerics.differences.ladder import CLUSTER, Choice, Ladder
 from gradcli.numerics.differences.stencil import WIDTH, one_sided
-from gradcli.numerics.maps.floats import EPS, TINY, Mask
+from gradcli.numerics.maps.floats import EPS, TINY, Mask, Vector
 from gradcli.numerics.maps.sizes import COARSE, COMPUTED, FINE, NOTHING, ROUGHLY, WANTED
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.line import GRID, Function, Line, on_grid
 
 FIRST_STEP = 0.05

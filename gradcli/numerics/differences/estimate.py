@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.maps.floats import Mask, Matrix
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import Mask, Matrix, Vector
 
 FAIL_FACTOR = 3.0
 """A claim differs only if it is wrong by more than this many error bounds, because on difficult functions one bound in

@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.maps.floats import EPS
+from gradcli.numerics.maps.floats import EPS, Vector
 from gradcli.numerics.maps.sizes import ROUGHLY
-from gradcli.numerics.maps.space import Vector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,8 @@ import numpy as np
 
 from gradcli.numerics.differences.noise import Cluster, measure_cluster
 from gradcli.numerics.differences.stencil import SymmetricPair, Windows, derivative_windows, kink_windows, pair
-from gradcli.numerics.maps.floats import EPS, Mask
+from gradcli.numerics.maps.floats import EPS, Mask, Vector
 from gradcli.numerics.maps.sizes import COARSE
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.line import GRID, Line, on_grid
 
 JITTER = 0.12

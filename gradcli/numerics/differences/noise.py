@@ -6,8 +6,7 @@ import numpy as np
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.differences.formats import FLOAT32, single_precision
-from gradcli.numerics.maps.floats import EPS, Mask, Matrix
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import EPS, Mask, Matrix, Vector
 
 ROUNDING_FLOOR = 0.4
 """The standard deviation of a value is never taken to be below this many unit roundoffs of it. That of an evenly

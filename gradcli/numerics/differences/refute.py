@@ -6,9 +6,8 @@ import numpy as np
 
 from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
-from gradcli.numerics.maps.floats import EPS
+from gradcli.numerics.maps.floats import EPS, Vector
 from gradcli.numerics.maps.sizes import COARSE
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import entry_scales, generator_of, snap
 

@@ -13,8 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.maps.floats import EPS, TINY, Matrix
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import EPS, TINY, Matrix, Vector
 
 WIDTH = 4
 """The largest number of steps in a window."""

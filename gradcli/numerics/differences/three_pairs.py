@@ -8,8 +8,7 @@ import numpy as np
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.differences.stencil import even_weights, odd_weights, pair
-from gradcli.numerics.maps.floats import EPS, TINY, Mask
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import EPS, TINY, Mask, Vector
 from gradcli.numerics.sampling.line import Function, Line, on_grid
 
 QUICK_STEP = 0.02

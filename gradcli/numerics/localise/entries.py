@@ -18,9 +18,8 @@ from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.stencil import TRUNCATION_FACTOR
 from gradcli.numerics.differences.three_pairs import BOUNDED_STEP
 from gradcli.numerics.localise.rows import wrong_pairs
-from gradcli.numerics.maps.floats import EPS, Indices, Mask
+from gradcli.numerics.maps.floats import EPS, Indices, Mask, Vector
 from gradcli.numerics.maps.sizes import COARSE, MEASURABLE, SIGNIFICANT
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.directions import TRIES, Focus, random_direction, within
 
 LARGEST_COUNT = 64

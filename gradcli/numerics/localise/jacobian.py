@@ -11,9 +11,8 @@ from gradcli.frozen import dataclass
 from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.differences.estimate import Slopes, StatusArray
 from gradcli.numerics.differences.three_pairs import BOUNDED_STEP, ThreePairs, measure_pairs
-from gradcli.numerics.maps.floats import Matrix
+from gradcli.numerics.maps.floats import Matrix, Vector
 from gradcli.numerics.maps.sizes import CERTIFIED, FINE
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import entry_scales, snap, within
 from gradcli.numerics.sampling.line import Function

@@ -10,9 +10,8 @@ from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.three_pairs import BOUNDED_STEP, measure_pairs
-from gradcli.numerics.maps.floats import Indices, Matrix
+from gradcli.numerics.maps.floats import Indices, Matrix, Vector
 from gradcli.numerics.maps.sizes import CERTIFIED, MEASURABLE, NOTHING, WANTED
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import random_direction
 

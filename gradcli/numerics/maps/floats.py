@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.intp]

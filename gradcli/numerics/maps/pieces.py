@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from gradcli.numerics.maps.floats import Matrix
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import Matrix, Vector
 
 PIECE = 16384
 """The number of entries of a piece, 128 KiB of float64."""

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradcli.frozen import dataclass
-
-Vector = npt.NDArray[np.float64]
+from gradcli.numerics.maps.floats import Vector
 
 
 @dataclass(frozen=True, slots=True)

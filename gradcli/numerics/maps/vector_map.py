@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.maps.floats import Matrix
-from gradcli.numerics.maps.space import Space, Vector
+from gradcli.numerics.maps.floats import Matrix, Vector
+from gradcli.numerics.maps.space import Space
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

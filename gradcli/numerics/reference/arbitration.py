@@ -12,8 +12,7 @@ from gradcli.numerics.claims.residual import stretch
 from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.three_pairs import QUICK_STEP
-from gradcli.numerics.maps.floats import Mask
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import Mask, Vector
 from gradcli.numerics.reference.discrepancy import Discrepancy, block_of, compare, reference_rows, rounding_of
 from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.sampling.directions import MOVE, Focus, moved

@@ -16,10 +16,9 @@ from gradcli.numerics.claims.compare import Impression, Judgement, Reading
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.stencil import NOISE_FACTOR
-from gradcli.numerics.maps.floats import EPS, TINY, Indices, Mask, Matrix
+from gradcli.numerics.maps.floats import EPS, TINY, Indices, Mask, Matrix, Vector
 from gradcli.numerics.maps.pieces import all_finite, largest, magnitudes_along, pieces
 from gradcli.numerics.maps.sizes import CERTIFIED, COARSE, FINEST, MEASURABLE, WANTED
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import Focus, within
 

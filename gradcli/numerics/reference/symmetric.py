@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from gradcli.numerics.claims.compare import Impression, Judgement
 from gradcli.numerics.claims.site import Site
+from gradcli.numerics.maps.floats import Vector
 from gradcli.numerics.maps.sizes import FINE
-from gradcli.numerics.maps.space import Block, Vector
+from gradcli.numerics.maps.space import Block
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.reference.discrepancy import block_of
 from gradcli.numerics.sampling.directions import MOVE, Focus, random_direction

@@ -9,9 +9,8 @@ import numpy as np
 
 from gradcli.numerics.claims.site import Site, claimed_rows_at, witness_rows_at
 from gradcli.numerics.differences.noise import residual_noise
-from gradcli.numerics.maps.floats import Indices, Matrix
+from gradcli.numerics.maps.floats import Indices, Matrix, Vector
 from gradcli.numerics.maps.pieces import largest
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling import directions
 from gradcli.numerics.sampling.directions import CLOSE_BY, TRIES, UNITS, random_direction
 

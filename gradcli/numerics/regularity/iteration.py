@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import Vector
 from gradcli.numerics.maps.vector_map import Effort
 from gradcli.numerics.sampling.directions import TRIES, moved, random_direction
 from gradcli.numerics.sampling.line import GRID_BITS, narrowed, on_grid

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.maps.floats import EPS, Mask, median
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import EPS, Mask, Vector, median
 from gradcli.numerics.regularity.iteration import on_other_branches
 from gradcli.numerics.sampling.directions import TRIES
 from gradcli.numerics.sampling.line import Line, on_grid, point_along

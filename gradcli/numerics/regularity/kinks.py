@@ -12,8 +12,7 @@ from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.directional import FINER, FIRST_STEP, directional_derivative
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.stencil import one_sided
-from gradcli.numerics.maps.floats import EPS, Mask
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import EPS, Mask, Vector
 from gradcli.numerics.outcome import KinkNote
 from gradcli.numerics.sampling.directions import Focus, random_direction
 from gradcli.numerics.sampling.line import Line, on_grid

@@ -8,8 +8,7 @@ from gradcli.frozen import dataclass
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.differences.estimate import Estimate, Status
-from gradcli.numerics.maps.floats import Mask
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import Mask, Vector
 from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Table
 from gradcli.numerics.regularity.kinks import additive
 from gradcli.numerics.sampling.directions import Focus, random_direction, within

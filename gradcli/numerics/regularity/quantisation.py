@@ -13,8 +13,7 @@ import numpy as np
 
 from gradcli.numerics.claims.residual import unclaimed_stretch
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.maps.floats import EPS
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import EPS, Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.regularity.iteration import LONG_STEPS

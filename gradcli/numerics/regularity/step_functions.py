@@ -15,8 +15,7 @@ from functools import cache
 import numpy as np
 
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.maps.floats import EPS, Mask
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import EPS, Mask, Vector
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.sampling.directions import ASIDE, TRIES, moved, random_direction
 from gradcli.numerics.sampling.line import narrowed

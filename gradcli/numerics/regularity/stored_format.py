@@ -15,8 +15,7 @@ import numpy as np
 from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.formats import BFLOAT16, DIGITS, FLOAT16, FLOAT32, Format, format_of
-from gradcli.numerics.maps.floats import Mask
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import Mask, Vector
 from gradcli.numerics.sampling.directions import CLOSE_BY, TRIES, random_direction
 
 HELD_TO = 64.0

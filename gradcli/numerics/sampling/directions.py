@@ -11,9 +11,9 @@ import numpy.typing as npt
 from numpy.random.bit_generator import ISeedSequence
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.maps.floats import Indices, Mask, median
+from gradcli.numerics.maps.floats import Indices, Mask, Vector, median
 from gradcli.numerics.maps.pieces import pieces
-from gradcli.numerics.maps.space import Space, Vector
+from gradcli.numerics.maps.space import Space
 from gradcli.numerics.sampling.line import GRID_BITS, power_of_two_above, round_up_to_power_of_two
 
 TRIES = 3

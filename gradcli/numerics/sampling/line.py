@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.floats import Vector
 
 GRID_BITS = 44
 """Parameters t have this many binary digits after the point. With x rounded to multiples of 2^-44 of the scale and

@@ -14,10 +14,9 @@ import numpy as np
 
 from gradcli.numerics.claims.claim import WATCHED_OUTPUTS, Claim
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.maps.floats import EPS, TINY
+from gradcli.numerics.maps.floats import EPS, TINY, Vector
 from gradcli.numerics.maps.pieces import UNTHREADED, all_finite, dot, pieces
 from gradcli.numerics.maps.sizes import COMPUTED, FINEST
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.outcome import AUTODIFF, BlockOutcome, Outcome, Verification
 from gradcli.numerics.reference.discrepancy import FLOOR

@@ -8,10 +8,9 @@ import numpy as np
 
 from gradcli.numerics.claims.compare import Impression, Reading
 from gradcli.numerics.claims.site import QuickReading, Site
-from gradcli.numerics.maps.floats import EPS
+from gradcli.numerics.maps.floats import EPS, Vector
 from gradcli.numerics.maps.pieces import root_of_squares
 from gradcli.numerics.maps.sizes import CERTIFIED
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.sampling.directions import Focus, random_direction
 from gradcli.numerics.screen.pair_result import ROUNDINGS, SHORTEST_START, STARTS, PairResult

@@ -15,10 +15,9 @@ import numpy as np
 from gradcli.numerics.claims.claim import Places
 from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.maps.floats import EPS, TINY
+from gradcli.numerics.maps.floats import EPS, TINY, Vector
 from gradcli.numerics.maps.pieces import all_finite
 from gradcli.numerics.maps.sizes import COARSE, FINE, SIGNIFICANT
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.reference.discrepancy import Discrepancy
 from gradcli.numerics.sampling.directions import Focus, random_direction, through

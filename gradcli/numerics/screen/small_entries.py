@@ -12,8 +12,8 @@ from gradcli.numerics.claims.claim import Claim, fits_in_full
 from gradcli.numerics.claims.compare import Decision, Impression
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.formats import SAMPLED
+from gradcli.numerics.maps.floats import Vector
 from gradcli.numerics.maps.sizes import UNBALANCED, WANTED
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import AUTODIFF, Outcome, Pair
 from gradcli.numerics.reference.arbitration import Ruling, settle
 from gradcli.numerics.reference.discrepancy import Discrepancy, compare_all, tail

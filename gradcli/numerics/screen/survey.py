@@ -12,9 +12,9 @@ from gradcli.numerics.claims.compare import PASS_RESOLUTION, Impression, Judgeme
 from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.differences.formats import BFLOAT16, Format
+from gradcli.numerics.maps.floats import Vector
 from gradcli.numerics.maps.pieces import largest, pieces
 from gradcli.numerics.maps.sizes import CERTIFIED
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
 from gradcli.numerics.regularity.cancellation import is_rounding_only
 from gradcli.numerics.regularity.iteration import effort_at
