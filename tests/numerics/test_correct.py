@@ -186,10 +186,6 @@ def test_only_the_chosen_inputs_are_checked() -> None:
     assert [block.input for block in run(case, 0, inputs=[1]).blocks] == [1]
 
 
-def test_outcomes_and_doubts_have_sentences() -> None:
-    assert all(member.sentence.endswith(".") for member in [*Outcome, *Doubt])
-
-
 def test_a_point_of_the_wrong_length_is_refused() -> None:
     with pytest.raises(ValueError, match="length 6"):
         verify(ORDINARY[0].map(), np.ones(5), seed=0)
