@@ -66,13 +66,10 @@ def jacobian_table(
     columns_ = np.arange(map_.domain.size) if columns is None else np.asarray(columns, np.intp)
     rows_ = np.arange(map_.codomain.size) if rows is None else np.asarray(rows, np.intp)
     if rows_.size * columns_.size > LARGEST_TABLE:
-        raise ValueError(
-            f"expected at most {LARGEST_TABLE} entries, got rows={rows_.size} x columns={columns_.size}; choose some "
-            "of them"
-        )
+        shape = f"rows={rows_.size} x columns={columns_.size}"
+        raise ValueError(f"expected at most {LARGEST_TABLE} entries, got {shape}; choose some of them")
     scales = entry_scales(map_.domain, x)
     x = snap(x, scales)
-
     chosen = _rows_of(map_, rows_)
     with np.errstate(all="ignore"):
         f0 = chosen(x)

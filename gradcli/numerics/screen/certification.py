@@ -10,7 +10,6 @@ from gradcli.numerics.maps.floats import Mask
 from gradcli.numerics.maps.sizes import FINE, ROUGHLY
 from gradcli.numerics.outcome import AUTODIFF, Pair
 from gradcli.numerics.reference.discrepancy import Discrepancy, supports
-from gradcli.numerics.screen.long_inputs import short_start
 from gradcli.numerics.screen.pair_result import (
     ROUNDINGS,
     STARTS,
@@ -18,6 +17,7 @@ from gradcli.numerics.screen.pair_result import (
     certified,
     nothing_seen,
     quick_reading_through,
+    short_start,
     unmoved,
     vanishing,
 )

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from gradcli.numerics.claims.compare import Impression, Reading
 from gradcli.numerics.claims.site import QuickReading, Site
-from gradcli.numerics.maps.floats import EPS, Vector
-from gradcli.numerics.maps.pieces import root_of_squares
-from gradcli.numerics.maps.sizes import CERTIFIED
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.sampling.directions import Focus, random_direction
-from gradcli.numerics.screen.pair_result import ROUNDINGS, SHORTEST_START, STARTS, PairResult
+from gradcli.numerics.screen.pair_result import ROUNDINGS, PairResult
 
 CLEARLY = 100.0
 """In a large block, an error of more than this many bounds of three pairs of values is a difference, which is located
@@ -22,40 +19,6 @@ GROUP_START = 0.2
 """Entries of small scale are moved by up to 0.44 of their scale: at most 2.2 times this, so that none crosses zero,
 where many functions have a kink. They may miss the claim by rounding of the values, which are large compared with them;
 if they miss it by more, they are measured with smaller steps."""
-
-
-def short_start(site: Site, pairs: Collection[Pair], part: float = CERTIFIED, roundings: float = 40.0) -> float:
-    """The largest of three steps along a direction through many entries, as small as rounding allows.
-
-    The truncation errors of all entries add up. They fall with the fourth power of the steps for two pairs of values,
-    with the sixth for three, so that steps are as small as rounding allows: the slope has a rounding error of up to
-    32 ε |u·f| / t, which at t = 40 ε |u·f| / p takes 0.8 of the error p that is allowed.
-
-    Args:
-        site: the point.
-        pairs: the pairs to be measured.
-        part: p, as a part of the largest scaled entry of each pair.
-        roundings: another factor than 40.
-    """
-    sizes, largest = _row_sizes(site), 0.0
-    for input_, output in pairs:
-        scale = site.claim.entry_scale(site.map.domain.slices[input_], output, site.scales)
-        with np.errstate(all="ignore"):
-            largest = np.fmax(largest, np.nanmax(sizes[site.rows(output)], initial=0.0) / (part * scale))
-    return float(min(STARTS[0], max(SHORTEST_START, roundings * EPS * largest)))
-
-
-def _row_sizes(site: Site) -> Vector:
-    """For every row, |u·f|, or how large it is if its terms have random signs, where that is larger.
-
-    The sum itself may be small by accident, but the rounding errors of the values are not.
-    """
-    sizes = np.abs(site.row_values())
-    if site.claim.cotangents is not None:
-        with np.errstate(all="ignore"):
-            typical = root_of_squares(site.claim.cotangents, site.outputs)
-        sizes[-typical.size :] = np.fmax(sizes[-typical.size :], typical)
-    return sizes
 
 
 def measured(site: Site, places: slice, focus: Focus, start: float, *, grouped: bool) -> tuple[QuickReading, bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
@@ -11,8 +11,9 @@ from gradcli.numerics.claims.compare import Decision, Impression, Judgement, Rea
 from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.three_pairs import QUICK_STEP
-from gradcli.numerics.maps.floats import Mask
-from gradcli.numerics.maps.sizes import COMPUTED, MEASURABLE, NOTHING
+from gradcli.numerics.maps.floats import EPS, Mask, Vector
+from gradcli.numerics.maps.pieces import root_of_squares
+from gradcli.numerics.maps.sizes import CERTIFIED, COMPUTED, MEASURABLE, NOTHING
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, Outcome, Pair
 from gradcli.numerics.reference.discrepancy import Discrepancy
 from gradcli.numerics.sampling.directions import ASIDE, Focus, random_direction, through, within
@@ -114,6 +115,40 @@ def certified(
         allowed = np.full(rows.size, part * known)
     met = quick_reading.met(allowed) | (reading.claimless & quick_reading.short.straight(allowed))
     return bool(rows.any() and met[rows].all() and not reading.claimless[rows].all())
+
+
+def short_start(site: Site, pairs: Collection[Pair], part: float = CERTIFIED, roundings: float = 40.0) -> float:
+    """The largest of three steps along a direction through many entries, as small as rounding allows.
+
+    The truncation errors of all entries add up. They fall with the fourth power of the steps for two pairs of values,
+    with the sixth for three, so that steps are as small as rounding allows: the slope has a rounding error of up to
+    32 ε |u·f| / t, which at t = 40 ε |u·f| / p takes 0.8 of the error p that is allowed.
+
+    Args:
+        site: the point.
+        pairs: the pairs to be measured.
+        part: p, as a part of the largest scaled entry of each pair.
+        roundings: another factor than 40.
+    """
+    sizes, largest = _row_sizes(site), 0.0
+    for input_, output in pairs:
+        scale = site.claim.entry_scale(site.map.domain.slices[input_], output, site.scales)
+        with np.errstate(all="ignore"):
+            largest = np.fmax(largest, np.nanmax(sizes[site.rows(output)], initial=0.0) / (part * scale))
+    return float(min(STARTS[0], max(SHORTEST_START, roundings * EPS * largest)))
+
+
+def _row_sizes(site: Site) -> Vector:
+    """For every row, |u·f|, or how large it is if its terms have random signs, where that is larger.
+
+    The sum itself may be small by accident, but the rounding errors of the values are not.
+    """
+    sizes = np.abs(site.row_values())
+    if site.claim.cotangents is not None:
+        with np.errstate(all="ignore"):
+            typical = root_of_squares(site.claim.cotangents, site.outputs)
+        sizes[-typical.size :] = np.fmax(sizes[-typical.size :], typical)
+    return sizes
 
 
 def vanishing(reading: Reading, rows: Mask) -> bool:

@@ -21,12 +21,13 @@ from gradcli.numerics.regularity.iteration import effort_at
 from gradcli.numerics.regularity.step_functions import is_staircase, witness_is_zero
 from gradcli.numerics.regularity.stored_format import format_at, spread_over
 from gradcli.numerics.sampling.directions import LONG, Focus, focuses, is_one_group, within
-from gradcli.numerics.screen.long_inputs import GROUP_START, clearly_wrong, joint_reading, measured, short_start
+from gradcli.numerics.screen.long_inputs import GROUP_START, clearly_wrong, joint_reading, measured
 from gradcli.numerics.screen.pair_result import (
     STARTS,
     PairResult,
     certified,
     quick_reading_through,
+    short_start,
     stronger,
     unmoved,
     vanishing,
