@@ -8,7 +8,8 @@ import pytest
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.sampling.directions import focuses, generator_of
-from gradcli.numerics.screen.long_inputs import joint_reading, short_start
+from gradcli.numerics.screen.long_inputs import joint_reading
+from gradcli.numerics.screen.pair_result import short_start
 from gradcli.numerics.verify import Outcome, verify
 from tests.numerics.cases import space
 
