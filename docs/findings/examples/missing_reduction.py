@@ -1,6 +1,8 @@
 """A column is broadcast over all columns of x, and its gradient is not summed over them.
 
 What was repeated in forward is summed in backward.
+
+Run: -i x=3x4 -i column=3
 """
 
 from gradcli.engine.autograd import Function

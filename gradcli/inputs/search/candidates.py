@@ -156,8 +156,7 @@ def slot_for(
     """
     costs = _Costs()
     annotation = parameter.annotation or ""
-    says_nothing = not (names_tensors(annotation) or excludes_tensors(annotation))
-    if says_nothing and (demanded := hints.demanded_type(name)) is not None:
+    if not (names_tensors(annotation) or excludes_tensors(annotation)) and (demanded := hints.demanded_type(name)):
         parameter = replace(parameter, annotation=demanded)
     word = hints.meant_by(name, word_of(name))
     gradient = False if parameter.static else hints.gradient_of(position)

@@ -168,10 +168,7 @@ def _claim_moves(site: Site, direction: Vector, gap: float) -> bool:
 
 
 def _early_stop(site: Site, first: Reading, latest: Judgement) -> tuple[Doubt | None, str | None]:
-    """The doubt and a sentence, if forward iterates and stopping early may explain the difference; None, None if not.
-
-    That takes far fewer evaluations than the other explanations, and with any of them the claim is UNDECIDED.
-    """
+    """The doubt and a sentence, if an early stop may explain the difference: the cheapest explanation to look for."""
     gap = _relative_error(latest)
     if not (iterates(site) if gap < LOOSE else stops_early(site, first)):
         return None, None
