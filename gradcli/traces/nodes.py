@@ -19,7 +19,11 @@ class Edge:
 @quickly_pickled
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceNode:
-    """One node of the backward graph; `id` numbers nodes in backward order from 0 at the root."""
+    """One node of the backward graph; `id` numbers nodes in backward order from 0 at the root.
+
+    `filled_before` says of a leaf that its `.grad` held something when the pass began, `filled_inside` that a pass
+    inside this one filled it as well.
+    """
 
     id: int
     name: str
@@ -34,6 +38,8 @@ class TraceNode:
     executed: bool = False
     rule: SourceSite | None = None
     sequence: int | None = None
+    filled_before: bool = False
+    filled_inside: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As in the trace document; `rule` is where a user's own backward is written."""

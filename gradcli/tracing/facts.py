@@ -58,6 +58,7 @@ class Facts:
     returned: Sequence[Any] = ()
     roots: Sequence[Any] = ()
     restricted_to: Sequence[Any] | None = None
+    filled_inside: Sequence[Any] = ()
     _below_result: set[int] = field(default_factory=set)
     _table: list[Named] = field(init=False)
     _label: dict[int, str] = field(init=False)
@@ -86,7 +87,8 @@ class Facts:
 
     def nodes(self) -> tuple[TraceNode, ...]:
         """The nodes of the last pass."""
-        return () if self.graph is None else frozen_nodes(self.graph.records, self._label)
+        inside = set(map(id, self.filled_inside))
+        return () if self.graph is None else frozen_nodes(self.graph.records, self._label, inside)
 
     def result(self, value: object) -> ArraySummary | None:
         """The first tensor of the result."""
@@ -161,6 +163,8 @@ class Facts:
             returned=raw.returned,
             effect=raw.effect,
             node=raw.node if raw.pass_number == self.log.pass_number else None,
+            output=raw.hook.output,
+            inside=raw.inside if raw.pass_number == self.log.pass_number else None,
             factor=raw.factor,
             changed_slots=raw.changed_slots,
             problem=raw.problem,

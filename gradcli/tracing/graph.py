@@ -1,7 +1,7 @@
 """The graph of one backward pass: its nodes in order, and what flows through each while it runs."""
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, final
 
@@ -37,6 +37,7 @@ class NodeRecord:
     gradients_in: tuple[ArraySummary | None, ...] = ()
     gradients_out: tuple[ArraySummary | None, ...] = ()
     executed: bool = False
+    filled_before: bool = False
 
     @property
     def variable(self) -> Any:
@@ -79,6 +80,7 @@ class GraphPass:
     numbers: dict[Any, int] = field(default_factory=dict)
     ledger: LedgerWatch | None = None
     packed: bool = False
+    starts: tuple[Edge, ...] = ()
     first_bad: BadGradient | None = None
     failed: int | None = None
     finished: bool = True
@@ -99,11 +101,18 @@ class GraphPass:
             self.records.append(self._record(node, kinds))
         self.log.by_sequence = {r.node._sequence_nr(): n for n, r in enumerate(self.records) if r.name != LEAF_NODE}
         self.log.leaf_nodes = {id(r.variable): n for n, r in enumerate(self.records) if r.name == LEAF_NODE}
+        self.starts = tuple(self._start(root) for root in roots)
         if self.ledger is not None:
             leaves = {n: r.variable for n, r in enumerate(self.records) if r.name == LEAF_NODE}
             self.ledger.begin(leaves, data)
         for number, record in enumerate(self.records):
             self._watch(number, record)
+
+    def _start(self, root: Any) -> Edge:
+        """Where a root's gradient goes; nowhere for a leaf that no other root leads to."""
+        if root.grad_fn is not None:
+            return Edge(target=self.numbers[root.grad_fn], slot=root.output_nr)
+        return Edge(target=self.log.leaf_nodes.get(id(root)), slot=0)
 
     def end(self) -> None:
         """Take the hooks off the nodes, and put the user's own back."""
@@ -167,6 +176,7 @@ class GraphPass:
             output=self._leaf(node) if name == LEAF_NODE else None,
             saved_bytes=0 if packed else self._saved_bytes(node, kinds[kind]),
             packed=packed,
+            filled_before=name == LEAF_NODE and self._holds(node.variable.grad),
         )
 
     def _saved_bytes(self, node: Any, names: Sequence[str]) -> int:
@@ -179,6 +189,9 @@ class GraphPass:
                 for tensor in self.lens.tensors_in(value) if not name.startswith("_") else ():
                     self.ledger.add_saved(number, f"ctx.{name}", tensor, on_ctx=True)
         return sum(self.lens.nbytes(tensor) for _, tensor in saved)
+
+    def _holds(self, gradient: Any) -> bool:
+        return gradient is not None and self.lens.summarise(gradient).norm != 0
 
     def _leaf(self, node: Any) -> ArraySummary:
         return self.lens.summarise(node.variable)
@@ -337,8 +350,10 @@ def shown_name(attribute: str) -> str:
     return attribute.removeprefix("_saved_").replace("saved_tensors", "ctx.saved_tensors")
 
 
-def frozen_nodes(records: Sequence[NodeRecord], names: dict[int, str]) -> tuple[TraceNode, ...]:
-    """The nodes as plain values; `names` gives the names of leaves by identity."""
+def frozen_nodes(
+    records: Sequence[NodeRecord], names: Mapping[int, str], filled_inside: Collection[int] = ()
+) -> tuple[TraceNode, ...]:
+    """The nodes as plain values; `names` gives the names of leaves, `filled_inside` are leaves, both by identity."""
     return tuple(
         TraceNode(
             id=number,
@@ -354,6 +369,8 @@ def frozen_nodes(records: Sequence[NodeRecord], names: dict[int, str]) -> tuple[
             executed=record.executed,
             rule=record.rule,
             sequence=None if record.name == LEAF_NODE else record.node._sequence_nr(),
+            filled_before=record.filled_before,
+            filled_inside=record.name == LEAF_NODE and id(record.variable) in filled_inside,
         )
         for number, record in enumerate(records)
     )

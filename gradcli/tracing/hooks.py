@@ -1,8 +1,8 @@
 """The user's hooks, each called through a stand-in that records what it received, returned and changed."""
 
 import weakref
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -48,6 +48,7 @@ class RawCall:
     node: int | None
     last_node: str | None
     pass_number: int
+    inside: int | None = None
     returned: bool = False
     effect: str = "unchanged"
     factor: float | None = None
@@ -74,6 +75,7 @@ class HookStandIn:
         "last_node",
         "log",
         "node_name",
+        "output",
         "owner_class",
         "owner_reference",
         "place",
@@ -91,6 +93,7 @@ class HookStandIn:
         self.owner_class = type(owner).__name__
         self.sequence: int | None = None
         self.node_name: str | None = None
+        self.output = 0
         self.last_node: str | None = None
         self.site: SourceSite | None = site_of_function(hook)
         self.function = name_of_function(hook)
@@ -130,7 +133,8 @@ class HookStandIn:
 class HookLog:
     """All stand-ins of a trace and their calls in order; `current` is the graph node that is being run.
 
-    `packing` counts the contexts entered in which tensors are saved through hooks, the user's or a library's; `mode` is
+    `inner_passes` counts the passes under way inside the recorded one,
+    `packing` the contexts entered in which tensors are saved through hooks, the user's or a library's; `mode` is
     what shows that a hook sets `.grad` during a pass, from which a framework takes its modes.
     """
 
@@ -143,9 +147,19 @@ class HookLog:
     current: int | None = None
     pass_number: int = 0
     running: bool = False
+    inner_passes: int = 0
     packing: int = 0
     has_packed: bool = False
     mode: Callable[[], AbstractContextManager[Any]] = nullcontext
+
+    @contextmanager
+    def inner_pass(self) -> Iterator[None]:
+        """A pass inside the recorded one."""
+        self.inner_passes += 1
+        try:
+            yield
+        finally:
+            self.inner_passes -= 1
 
     def stand_in(self, hook: object, kind: str, owner: object, site: SourceSite | None = None) -> HookStandIn | None:
         """A stand-in for a user's hook; None for a framework's own, and for what is not a function."""
@@ -203,7 +217,8 @@ class HookLog:
             before=_summaries(before),
             after=_summaries(before),
             grad_output=_summaries(self._snapshots("", grads)),
-            node=self._node_of(hook),
+            node=None if self.inner_passes else self._node_of(hook),
+            inside=self._around(hook),
             last_node=hook.last_node,
             pass_number=self.pass_number,
         )
@@ -227,6 +242,11 @@ class HookLog:
         if hook.kind in ("tensor", "post-accumulate"):
             return self.leaf_nodes.get(id(hook.owner))
         return self.current if hook.kind in _AT_THE_RUNNING_NODE else None
+
+    def _around(self, hook: HookStandIn) -> int | None:
+        """The node during which a pass inside the recorded one calls a hook that may change what that node returns."""
+        is_of_a_leaf = hook.kind in ("tensor", "post-accumulate") and hook.sequence is None
+        return self.current if self.inner_passes and not is_of_a_leaf else None
 
     def _snapshots(self, kind: str, value: Any) -> Snapshots:
         if kind == "post-accumulate":

@@ -177,6 +177,7 @@ class Tracer:
             passes=self.passes,
             pass_site=self.pass_site,
             pass_root=facts.pass_root(),
+            starts=() if self.graph is None else self.graph.starts,
             result_in_pass=facts.result_in_pass(),
             non_finite=facts.non_finite(self.result),
             version_conflict=facts.version_conflict(error),
@@ -203,6 +204,7 @@ class Tracer:
             returned=returned,
             roots=self.roots,
             restricted_to=self.restricted_to,
+            filled_inside=self.filled_inside,
         )
 
     def _name_results(self) -> None:
@@ -270,12 +272,15 @@ class Tracer:
         From the same roots it is the watched call itself: `Tensor.backward` calls `autograd.backward`.
         """
         given = list(self.lens.tensors_in(roots))
-        if fills and set(map(id, given)) != set(map(id, self.roots)):
+        if set(map(id, given)) == set(map(id, self.roots)):
+            return run()
+        if fills:
             only = keywords.get("inputs")
             made = [node for tensor in given if (node := maker_of(tensor)) is not None]
             leaves = [node.variable for node in backward_order(made) if type(node).__name__ == LEAF_NODE]
             self.filled_inside += leaves if only is None else self.lens.tensors_in(only)
-        return run()
+        with self.log.inner_pass():
+            return run()
 
     @contextmanager
     def _pass(self, roots: list[Any], caller: FrameType, *, fills: bool, recorded: bool) -> Iterator[None]:

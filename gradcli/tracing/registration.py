@@ -41,6 +41,7 @@ class HookWatch:
         node = maker_of(tensor)
         if node is not None:
             made.sequence, made.node_name = node._sequence_nr(), type(node).__name__
+            made.output = tensor.output_nr
 
     def install(self) -> None:
         """Start watching registrations and removals."""

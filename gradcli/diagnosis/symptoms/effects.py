@@ -6,54 +6,111 @@ from math import prod
 from typing import final
 
 from gradcli.diagnosis.symptoms.flow import Flow, who
+from gradcli.diagnosis.symptoms.scaling import Scale, Scaling, is_in_place
 from gradcli.frozen import dataclass
 from gradcli.traces import HookCall, TraceGraph, TraceNode
 
-_FORWARD_KINDS = ("module-forward", "module-forward-pre", "pack", "unpack", "multi-grad")
+_FORWARD_KINDS = ("module-forward", "module-forward-pre", "pack", "unpack")
 _LISTED = 6
-_FEW_HOOKS = 50
 _TIMES = {2: "twice", 3: "three times"}
+_DIFFERS = "from the gradient that autograd computed"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One call of a hook as it concerns one leaf: whether the leaf's `whole` gradient passed through it, or a part."""
+    """One call of a hook as it concerns one leaf: whether the leaf's `whole` gradient passed through it, or a part.
+
+    `shared` says that the hook was given another gradient, and changed the memory of this one.
+    """
 
     call: HookCall
     whole: bool
+    shared: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Effect:
+    """What the hooks did to one leaf: equal for leaves that share a sentence."""
+
+    changes: tuple[Change, ...]
+    scale: Scale
+    held: bool
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells effects apart. NaN is not equal to itself."""
+        calls = tuple((change.call.number, change.whole, change.shared) for change in self.changes)
+        return calls, repr(self.scale.factor), self.scale.rules, self.scale.divided_in, self.held
 
 
 def effects_of_hooks(flow: Flow) -> Iterator[str]:
     """One sentence for each set of leaves that the same hooks changed: by which factor, and why."""
     graph = flow.graph
-    calls = [c for c in graph.hooks if c.changed_slots and c.kind not in _FORWARD_KINDS]
-    changes: dict[int, list[Change]] = {}
-    for call in [call for call in calls if call.node is not None][:_FEW_HOOKS]:
-        for whole, leaves in zip((True, False), flow.leaves_behind(call), strict=True):
-            for leaf in leaves:
-                changes.setdefault(leaf.id, []).append(Change(call, whole))
-    groups: dict[tuple[tuple[int, bool], ...], list[int]] = {}
-    for leaf_id, found in changes.items():
-        groups.setdefault(tuple((change.call.number, change.whole) for change in found), []).append(leaf_id)
-    for leaves_of_group in groups.values():
-        names = _names([graph.nodes[leaf_id] for leaf_id in leaves_of_group])
-        yield _sentence(graph, names, changes[leaves_of_group[0]])
+    calls = [call for call in graph.hooks if call.changed_slots and call.kind not in _FORWARD_KINDS]
+    if not calls:
+        return
+    groups: dict[tuple[object, ...], tuple[_Effect, list[TraceNode]]] = {}
+    for leaf, scale in Scaling.of(flow, calls).leaves.items():
+        node = graph.nodes[leaf]
+        if scale.some:
+            effect = _Effect(tuple(_changes(calls, scale)), scale, node.filled_before)
+            groups.setdefault(effect.key, (effect, []))[1].append(node)
+    for effect, leaves in sorted(groups.values(), key=lambda group: group[0].changes[0].call.number):
+        yield _sentence(graph, _names(leaves), effect)
 
 
-def _sentence(graph: TraceGraph, names: str, changes: Sequence[Change]) -> str:
-    what = f"grad of {names}" if graph.passes < 2 else f"what the last backward pass added to the grad of {names}"
-    if len(changes) == 1 and not changes[0].whole:
-        what = f"a part of the gradient of {names}"
-    exact = len(changes) == 1 or all(change.whole for change in changes)
-    factors = [change.call.factor for change in changes]
-    known = [factor for factor in factors if factor is not None]
-    changed = (
-        _is_now(prod(known))
-        if exact and len(known) == len(factors)
-        else "differs from the gradient that autograd computed"
-    )
-    return f"{what} {changed} because {_reasons(changes)}"
+def _changes(calls: Sequence[HookCall], scale: Scale) -> Iterator[Change]:
+    for place, call in enumerate(calls):
+        if scale.some >> place & 1:
+            whole = bool(scale.every >> place & 1)
+            yield Change(call, whole, shared=scale.shared and not whole and is_in_place(call))
+
+
+def _sentence(graph: TraceGraph, names: str, effect: _Effect) -> str:
+    changes, scale = effect.changes, effect.scale
+    last = "the last backward pass" if graph.passes > 1 else "backward"
+    what = f"what {last} added to the grad of {names}" if effect.held or graph.passes > 1 else f"grad of {names}"
+    because = f"because {_reasons(changes)}"
+    if scale.is_known:
+        every = "" if all(change.whole for change in changes) else " on every path"
+        return f"{what} {_is_now(scale.factor)}{every} {because}{_presumed(graph, scale)}{_held(effect)}"
+    if scale.divided_in is not None:
+        node = graph.nodes[scale.divided_in]
+        return (
+            f"{what} may differ {_DIFFERS} {because}: {_node(node)} may give each of its operands only a part of what "
+            "it received"
+        )
+    alone = changes[0] if len(changes) == 1 else None
+    if alone is not None and not alone.whole and not alone.shared:
+        now = f"differs {_DIFFERS}" if alone.call.factor is None else _is_now(alone.call.factor)
+        return f"a part of the gradient of {names} {now} {because}"
+    return f"{what} differs {_DIFFERS} {because}{_held(effect)}"
+
+
+def _held(effect: _Effect) -> str:
+    """What hooks that change `.grad` itself did to what it held before the pass."""
+    calls = [change.call for change in effect.changes if change.call.kind == "post-accumulate"]
+    if not calls or not effect.held:
+        return ""
+    factors = [call.factor for call in calls if call.factor is not None]
+    done = f"scaled by {prod(factors):.6g}" if len(factors) == len(calls) else "changed"
+    return f"; what it held before is {done} as well"
+
+
+def _presumed(graph: TraceGraph, scale: Scale) -> str:
+    """What a factor presumes of users' own backwards, unless `--check` has found them right."""
+    checked = graph.node_check is not None and not (graph.wrong_nodes or graph.node_check.undecided)
+    if not scale.rules or checked:
+        return ""
+    rules = dict.fromkeys(_node(graph.nodes[number]) for number in sorted(scale.rules))
+    return f", provided that the backward of {listed(list(rules))} is linear"
+
+
+def _node(node: TraceNode) -> str:
+    site = node.rule or node.site
+    return node.name + ("" if site is None else f" at {site}")
 
 
 def _is_now(factor: float) -> str:
@@ -63,17 +120,22 @@ def _is_now(factor: float) -> str:
 def _reasons(changes: Sequence[Change]) -> str:
     """Each hook and what it did; its factor if there are several hooks, and how often it fired if more than once."""
     if len(changes) == 1:
-        return f"{who(changes[0].call)} {_did(changes[0].call)}"
+        return f"{who(changes[0].call)} {_did(changes[0].call)}{_shared(changes[0])}"
     parts = [_reason(change) for change in changes]
     counts = Counter(parts)
     effects = [f"{name} {_often(counts[name, did])}{did}" for name, did in dict.fromkeys(parts)]
-    return effects[0] if len(effects) == 1 else " and ".join([", ".join(effects[:-1]), effects[-1]])
+    return listed(effects)
 
 
 def _reason(change: Change) -> tuple[str, str]:
     call = change.call
     factor = "" if call.factor is None else f" ({call.factor:.6g}x)"
-    return who(call), f"{_did(call)}{factor}{'' if change.whole else ' (on some of the paths to it)'}"
+    partly = "" if change.whole or change.shared else " (on some of the paths to it)"
+    return who(call), f"{_did(call)}{factor}{partly}{_shared(change)}"
+
+
+def _shared(change: Change) -> str:
+    return f" of {change.call.owner}, which is this gradient's memory as well" if change.shared else ""
 
 
 def _did(call: HookCall) -> str:

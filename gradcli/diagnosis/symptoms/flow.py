@@ -1,6 +1,5 @@
 """How gradients flow in a recorded graph: what feeds a node, where gradients are lost, what a hook's change reaches."""
 
-from collections.abc import Collection
 from typing import final
 
 from gradcli.frozen import dataclass
@@ -73,17 +72,31 @@ class Flow:
             waiting.extend(above)
         return []
 
-    def leaves_behind(self, call: HookCall) -> tuple[list[TraceNode], list[TraceNode]]:
-        """The leaves whose whole gradient passed through the hook, and those of which a part did."""
-        if call.node is None:
-            return [], []
-        cut = self._edges_changed(call)
-        below = self._reachable(self._starts(call))
-        own = set() if call.kind in _ON_EDGES else {call.node}
-        roots = {node.id for node in self.graph.nodes if not self.consumers[node.id]} - own
-        without = self._reachable({(root, None) for root in roots}, cut or self.consumers[call.node])
-        leaves = [node for node in self.graph.nodes if node.name == LEAF_NODE and node.id in below]
-        return [n for n in leaves if n.id not in without], [n for n in leaves if n.id in without]
+    def starts(self) -> tuple[tuple[int, int], ...]:
+        """Where the pass began: nodes, each with the number of the output whose gradient was given."""
+        known = tuple((edge.target, edge.slot) for edge in self.graph.starts if edge.target is not None)
+        return known or tuple((node.id, 0) for node in self.graph.nodes if not self.consumers[node.id])
+
+    def places(self, call: HookCall) -> tuple[int | None, ...]:
+        """For each gradient that a hook was given, the number of the output or operand of its node to which it belongs.
+
+        A module's hook has an entry for each argument, and its node an edge for each tensor among them. If the numbers
+        differ, the gradients that are not None leave in order by the edges that need one, if there are as many.
+        """
+        if call.kind == "tensor":
+            return (call.output,)
+        edges = () if call.node is None else self.graph.nodes[call.node].edges
+        if call.kind not in _OF_MODULES or len(call.before) == len(edges):
+            return tuple(range(len(call.before)))
+        given = [slot for slot, gradient in enumerate(call.before) if gradient is not None]
+        needed = [place for place, edge in enumerate(edges) if edge.target is not None]
+        known = dict(zip(given, needed, strict=True)) if len(given) == len(needed) else {}
+        return tuple(known.get(slot) for slot in range(len(call.before)))
+
+    def places_changed(self, call: HookCall) -> list[int]:
+        """The places of the gradients that a hook changed, as far as they are known."""
+        found = self.places(call)
+        return [place for slot in call.changed_slots if slot < len(found) and (place := found[slot]) is not None]
 
     def below(self, call: HookCall) -> set[int]:
         """Every node into which gradients changed by a hook flow."""
@@ -95,51 +108,32 @@ class Flow:
 
     def _starts(self, call: HookCall) -> set[_Point]:
         """Where the gradients that a hook changed go to first."""
-        if call.kind in _ON_EDGES:
-            return {self._end(self.graph.nodes[node].edges[place]) for node, place in self._edges_changed(call)}
-        return set() if call.node is None else {(call.node, None)}
-
-    def _edges_changed(self, call: HookCall) -> list[tuple[int, int]]:
-        if call.node is None or call.kind not in _ON_EDGES:
-            return []
+        if call.node is None:
+            return set()
         node = self.graph.nodes[call.node]
-        places = _places(call, node)
-        found = [places[slot] for slot in call.changed_slots if slot in places]
-        return [(node.id, place) for place in found if node.edges[place].target is not None]
+        if call.kind in _ON_EDGES:
+            edges = [node.edges[place] for place in self.places_changed(call) if place < len(node.edges)]
+            return {self._end(edge) for edge in edges if edge.target is not None}
+        return {(node.id, place if node.name == HOOK_NODE else None) for place in self.places_changed(call)}
 
     def _end(self, edge: Edge) -> _Point:
         """The node that an edge leads to; with the slot if it is a `HOOK_NODE`, which passes each gradient on alone."""
         target = edge.target or 0
         return target, edge.slot if self.graph.nodes[target].name == HOOK_NODE else None
 
-    def _reachable(self, start: set[_Point], without: Collection[tuple[int, int]] = ()) -> set[int]:
-        closed = set(without)
+    def _reachable(self, start: set[_Point]) -> set[int]:
         seen = set(start)
         waiting = list(seen)
         while waiting:
             number, slot = waiting.pop()
-            node = self.graph.nodes[number]
-            for place, edge in enumerate(node.edges):
-                if edge.target is None or (node.id, place) in closed or slot not in (None, place):
+            for place, edge in enumerate(self.graph.nodes[number].edges):
+                if edge.target is None or slot not in (None, place):
                     continue
                 point = self._end(edge)
                 if point not in seen:
                     seen.add(point)
                     waiting.append(point)
         return {number for number, _ in seen}
-
-
-def _places(call: HookCall, node: TraceNode) -> dict[int, int]:
-    """For each gradient that a hook was given, the edge of the node by which it leaves.
-
-    A module's hook has an entry for each argument, and its node an edge for each tensor among them. If the numbers
-    differ, the gradients that are not None leave in order by the edges that need one, if there are as many.
-    """
-    if call.kind not in _OF_MODULES or len(call.before) == len(node.edges):
-        return {place: place for place in range(len(node.edges))}
-    given = [slot for slot, gradient in enumerate(call.before) if gradient is not None]
-    needed = [place for place, edge in enumerate(node.edges) if edge.target is not None]
-    return dict(zip(given, needed, strict=True)) if len(given) == len(needed) else {}
 
 
 def nothing(gradient: ArraySummary | None) -> bool:
