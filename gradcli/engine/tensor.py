@@ -248,7 +248,9 @@ class Tensor(Saved, TensorSignatures):
             cotangent: what to add, a tensor, or outside of recording an array.
             owned: it is an array that nobody else refers to, so that it may become the gradient's memory.
         """
-        if STATE.enabled:
+        if not self.requires_grad:  # it was switched off after the graph had been made
+            pass
+        elif STATE.enabled:
             self._grad = cotangent._copied_to_grad() if self._grad is None else self._grad + cotangent
         else:
             array = cotangent._data if isinstance(cotangent, Tensor) else cotangent

@@ -60,7 +60,8 @@ class TensorFate:
     where it gave a module a different parameter in place of this one, `used_at` the first operation that used it,
     `asked_at` where autograd.grad reached it, `asked_with_graph` that this was with create_graph=True. `left_out` says
     that the pass was restricted to other tensors, `in_result` that a graph leads to it from what the program returned;
-    `unregistered_in` is the class of the module that holds it as a plain tensor.
+    `unregistered_in` is the class of the module that holds it as a plain tensor, `switched_off_at` where its
+    requires_grad was set to False.
     """
 
     name: str
@@ -91,6 +92,7 @@ class TensorFate:
     left_out: bool = False
     in_result: bool = False
     unregistered_in: str | None = None
+    switched_off_at: SourceSite | None = None
     floating: bool = True
     stray_attribute: str | None = None
     same_memory: str | None = None

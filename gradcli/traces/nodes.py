@@ -22,7 +22,7 @@ class TraceNode:
     """One node of the backward graph; `id` numbers nodes in backward order from 0 at the root.
 
     `filled_before` says of a leaf that its `.grad` held something when the pass began, `filled_inside` that a pass
-    inside this one filled it as well.
+    inside this one filled it as well, `refused` that its requires_grad was False when the gradient arrived.
     """
 
     id: int
@@ -40,6 +40,7 @@ class TraceNode:
     sequence: int | None = None
     filled_before: bool = False
     filled_inside: bool = False
+    refused: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As in the trace document; `rule` is where a user's own backward is written."""

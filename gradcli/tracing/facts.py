@@ -19,7 +19,7 @@ from gradcli.traces import (
     UnseenWrite,
     VersionConflict,
 )
-from gradcli.tracing.gradients import GradientLog
+from gradcli.tracing.gradients import FLAG, GradientLog
 from gradcli.tracing.graph import LEAF_NODE, GraphPass, backward_order, frozen_nodes
 from gradcli.tracing.hooks import HookLog, HookStandIn, RawCall
 from gradcli.tracing.modules import ModuleWatch
@@ -33,7 +33,6 @@ from gradcli.tracing.reading import Lens, maker_of, requires_grad
 from gradcli.tracing.registration import HookWatch
 from gradcli.tracing.sites import is_users_function, site_of_function, site_of_stack, source_line
 
-_FLAG = "requires_grad"
 _LONG = 8
 _CHANGED = re.compile(
     r"modified by an inplace operation: \[\S+ \[(?P<shape>.*?)\]\].*expected version (?P<then>\d+)", re.S
@@ -275,6 +274,7 @@ class Facts:
             asked_with_graph=self.asked.get(id(tensor), (None, None, False))[2],
             in_result=id(tensor) in self._below_result,
             unregistered_in=self.names.unregistered.get(id(tensor)),
+            switched_off_at=self.gradients.switched_off_at(tensor),
             floating=bool(tensor.is_floating_point() or tensor.is_complex()),
             grad=None if gradient is None else self.lens.summarise(gradient),
             site=site,
@@ -360,5 +360,5 @@ def _stray(tensor: Any) -> str | None:
     """An attribute that the user set and that looks like a misspelt requires_grad."""
     if tensor.requires_grad:
         return None
-    own = [name for name in getattr(tensor, "__dict__", {}) if not name.startswith("_") and name != _FLAG]
-    return next(iter(difflib.get_close_matches(_FLAG, own, n=1, cutoff=0.8)), None)
+    own = [name for name in getattr(tensor, "__dict__", {}) if not name.startswith("_") and name != FLAG]
+    return next(iter(difflib.get_close_matches(FLAG, own, n=1, cutoff=0.8)), None)

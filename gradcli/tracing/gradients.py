@@ -14,6 +14,7 @@ from gradcli.tracing.operations import Operation, OperationLog
 from gradcli.tracing.reading import Lens, maker_of
 from gradcli.tracing.sites import site_of_frame, users_frame
 
+FLAG = "requires_grad"
 _ZEROING = ("zero_", "_foreach_zero_")
 
 
@@ -38,6 +39,7 @@ class GradientLog:
     log: OperationLog
     _filled: dict[int, _State] = field(default_factory=dict)
     _assigned: dict[int, _State] = field(default_factory=dict)
+    _switched_off: dict[int, _State] = field(default_factory=dict)
 
     def begin(self, leaves: Iterable[Any]) -> None:
         """Note that a pass that fills `.grad` begins: what was set before does not matter any more."""
@@ -61,6 +63,18 @@ class GradientLog:
             return
         if gradient is not None or maker_of(tensor) is not None or tensor.grad is not None:
             self._assigned[id(tensor)] = self._state(tensor, gradient, site_of_frame(users_frame(frame)))
+
+    def flagged(self, tensor: Any, requires_grad: bool = True, *, frame: FrameType | None) -> None:
+        """Note that the program sets `requires_grad` of a tensor."""
+        if requires_grad:
+            self._switched_off.pop(id(tensor), None)
+        elif tensor.requires_grad:
+            self._switched_off[id(tensor)] = self._state(tensor, None, site_of_frame(users_frame(frame)))
+
+    def switched_off_at(self, tensor: Any) -> SourceSite | None:
+        """Where the program last set `requires_grad` of a tensor to False that had been True."""
+        state = _of(self._switched_off, tensor)
+        return None if state is None else state.site
 
     def _state(self, tensor: Any, gradient: Any, site: SourceSite | None) -> _State:
         return _State(weakref.ref(tensor), len(self.log.operations), site, self._is_zero(gradient))
@@ -104,7 +118,7 @@ class GradientLog:
 
     def clear(self) -> None:
         """Release everything."""
-        self._filled, self._assigned = {}, {}
+        self._filled, self._assigned, self._switched_off = {}, {}, {}
 
 
 def _of(states: dict[int, _State], tensor: Any) -> _State | None:

@@ -38,6 +38,7 @@ class NodeRecord:
     gradients_out: tuple[ArraySummary | None, ...] = ()
     executed: bool = False
     filled_before: bool = False
+    refused: bool = False
 
     @property
     def variable(self) -> Any:
@@ -220,6 +221,7 @@ class GraphPass:
         self.log.current = number
         record = self.records[number]
         record.executed = True
+        record.refused = record.name == LEAF_NODE and not record.variable.requires_grad
         if record.rule is not None:
             self.operations.resume()
             self._begun_at = len(self.operations.operations)
@@ -370,6 +372,7 @@ def frozen_nodes(
             rule=record.rule,
             sequence=None if record.name == LEAF_NODE else record.node._sequence_nr(),
             filled_before=record.filled_before,
+            refused=record.refused,
             filled_inside=record.name == LEAF_NODE and id(record.variable) in filled_inside,
         )
         for number, record in enumerate(records)

@@ -9,7 +9,7 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, final
 
 from gradcli.tracing.attributes import Patches
-from gradcli.tracing.gradients import GradientLog
+from gradcli.tracing.gradients import FLAG, GradientLog
 from gradcli.tracing.operations import DATA_SET, NO_OPERATIONS, OperationLog
 from gradcli.tracing.reading import Lens
 from gradcli.tracing.sites import OWN_FOLDER
@@ -74,6 +74,8 @@ class OperationWatch:
             name = getattr(function, "__name__", "")
             if name in ("__get__", "__set__"):
                 attribute = getattr(getattr(function, "__self__", None), "__name__", "")
+                if (name, attribute) == ("__set__", FLAG):
+                    self.gradients.flagged(*args, frame=frame)
                 if (name, attribute) == ("__set__", "data"):
                     name = DATA_SET
                 elif name == "__get__" and attribute in _PROPERTIES:
@@ -81,6 +83,8 @@ class OperationWatch:
                 else:
                     return call(*args, **keywords)
             if name in NO_OPERATIONS:
+                if name == "requires_grad_":
+                    self.gradients.flagged(*args[:2], frame=frame, **keywords)
                 return call(*args, **keywords)
             self._inside = True
             try:
@@ -119,6 +123,14 @@ class OperationWatch:
             plain.fset(tensor, gradient)
 
         self.patches.attribute(kind, "grad", property(plain.fget, put, plain.fdel))
+        switch = vars(kind)["requires_grad_"]
+
+        @functools.wraps(switch)
+        def switched(tensor: Any, *args: Any, **keywords: Any) -> Any:
+            gradients.flagged(tensor, *args, frame=sys._getframe(1), **keywords)
+            return switch(tensor, *args, **keywords)
+
+        self.patches.attribute(kind, "requires_grad_", switched)
 
     def _watched(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         log = self.log

@@ -32,6 +32,8 @@ def explained(flow: Flow, fate: TensorFate) -> TensorFate:
         return fate
     if fate.retains_grad:
         return _with_reason(fate, *_retained(flow, fate))
+    if fate.is_leaf and fate.node is not None and graph.nodes[fate.node].refused:
+        return _with_reason(fate, _refused(fate), None)
     if not fate.requires_grad:
         return _with_reason(fate, *_not_required(fate))
     if not fate.is_leaf:
@@ -49,6 +51,14 @@ def _retained(flow: Flow, fate: TensorFate) -> tuple[str | None, Symptom | None]
         where = "" if fate.retained_at is None else f" at {fate.retained_at}"
         return f"retain_grad() was called only after backward{where}; call it before backward", Symptom.RETAINED_LATE
     return _empty_leaf(flow, fate)
+
+
+def _refused(fate: TensorFate) -> str:
+    where = "" if fate.switched_off_at is None else f" at {fate.switched_off_at}"
+    return (
+        f"its requires_grad was set to False{where}, after the graph had been made: the gradient arrived, and backward "
+        "adds none to .grad of a tensor that does not require one; set it after backward, or before forward"
+    )
 
 
 def _not_required(fate: TensorFate) -> tuple[str | None, Symptom | None]:

@@ -136,7 +136,7 @@ class Scaling:
 
     def _fill(self, node: TraceNode, slots: _Slots) -> None:
         scale = slots.get(0)
-        if scale is None:
+        if scale is None or node.refused:
             return
         for call, bit in self._calls_at(node, ("post-accumulate",)):
             scale = scale.behind(call.factor, bit)

@@ -36,6 +36,26 @@ def test_a_result_named_as_input_accumulates() -> None:
     both(program)
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_leaf_that_no_longer_requires_grad_is_not_filled(recorded: bool, held: bool, again: bool) -> None:
+    def program(t: Any) -> Any:
+        x, w, seen = leaf(t), leaf(t), []
+        if held:
+            x.grad = t.tensor([5.0, 6.0])
+        x.register_hook(lambda g: seen.append(("tensor", g.tolist())))
+        x.register_post_accumulate_grad_hook(lambda held: seen.append(("after", held.grad is None)))
+        y = (x * w).sum()
+        x.requires_grad_(False)
+        if again:
+            x.requires_grad_(True)
+        y.backward(create_graph=recorded)
+        return None if x.grad is None else x.grad.tolist(), w.grad.tolist(), seen
+
+    both(program)
+
+
 @pytest.mark.parametrize("retained", [False, True])
 def test_the_grad_of_a_result_has_memory_of_its_own(retained: bool) -> None:
     def program(t: Any) -> Any:
