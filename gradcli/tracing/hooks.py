@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.errors import counted, message_of
 from gradcli.traces import ArraySummary, SourceSite
-from gradcli.tracing.reading import Lens, Snapshot, as_tuple, common_factor, dtype_name
+from gradcli.tracing.reading import Lens, Snapshot, as_tuple, common_factor, dtype_name, requires_grad
 from gradcli.tracing.sites import is_users_function, name_of_function, site_of_function
 
 Snapshots = tuple[Snapshot | None, ...]
@@ -32,6 +32,7 @@ _SUBJECT = {
 }
 _GRAD_OUTPUT = {"node-post": 1, "module-full": 2, "module-legacy": 2}
 _AT_THE_RUNNING_NODE = frozenset({"node-post", "module-full", "module-legacy", "module-backward-pre"})
+_OF_FORWARD = ("module-forward-pre", "module-forward")
 _REPLIES_IN_TUPLE = frozenset({"node-pre", "node-post", "module-legacy"})
 _REPLIES_BY_NUMBER = frozenset({"module-full", "module-backward-pre"})
 
@@ -210,6 +211,7 @@ class HookLog:
         hook.calls += 1
         subject = _argument(args, _SUBJECT[hook.kind])
         before = self._snapshots(hook.kind, subject)
+        tracked = self._tracked(hook.kind, subject)
         held = subject.grad if hook.kind == "post-accumulate" else None
         grads = _argument(args, _GRAD_OUTPUT[hook.kind]) if hook.kind in _GRAD_OUTPUT else ()
         record = RawCall(
@@ -233,8 +235,19 @@ class HookLog:
             record.effect = _with_problem(record)
             raise
         self._conclude(record, before, subject, reply, held)
+        after = self._tracked(hook.kind, subject if reply is None else reply)
+        if any(before and not now for before, now in zip(tracked, after, strict=False)):
+            record.effect = "cut the graph" if record.effect == "unchanged" else f"{record.effect}; cut the graph"
         record.effect = _with_problem(record)
         return reply
+
+    def _tracked(self, kind: str, value: Any) -> tuple[bool, ...]:
+        """Through which tensors of a hook of forward gradients flow, if gradients are recorded there."""
+        if kind not in _OF_FORWARD or not self.lens.namespace.is_grad_enabled():
+            return ()
+        if kind == "module-forward-pre":
+            value = _positional(value)
+        return tuple(self.lens.is_tensor(held) and requires_grad(held) for held in as_tuple(value))
 
     def _node_of(self, hook: HookStandIn) -> int | None:
         if hook.sequence is not None:
@@ -257,8 +270,8 @@ class HookLog:
         """Record what a hook did: to its arguments in place, to the `.grad` that was `held`, or by its return value."""
         kind = record.hook.kind
         record.returned = reply is not None
-        if kind == "module-forward-pre" and isinstance(reply, tuple) and len(reply) == 2 and isinstance(reply[1], dict):
-            reply = reply[0]  # a hook with keywords returns (args, kwargs)
+        if kind == "module-forward-pre":
+            reply = _positional(reply)
         replaces = record.returned and kind not in ("multi-grad", "post-accumulate")
         after = self._snapshots("" if replaces else kind, reply if replaces else subject)
         record.after = _summaries(after)
@@ -285,6 +298,11 @@ def _with_problem(record: RawCall) -> str:
     if record.problem is None:
         return record.effect
     return record.problem if record.effect == "unchanged" else f"{record.effect}; {record.problem}"
+
+
+def _positional(reply: Any) -> Any:
+    """The arguments that a forward pre-hook returned; one with keywords returns (args, kwargs)."""
+    return reply[0] if isinstance(reply, tuple) and len(reply) == 2 and isinstance(reply[1], dict) else reply
 
 
 def _argument(args: tuple[Any, ...], place: int) -> Any:

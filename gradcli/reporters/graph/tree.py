@@ -154,7 +154,7 @@ def _hook_lines(graph: TraceGraph, most: int | None) -> Iterator[TreeLine]:
 def change(call: HookCall) -> str:
     """What a hook was given, and what it made of it."""
     write = in_tuple if call.kind in _BY_TUPLE else several
-    unchanged = call.effect == "unchanged" or (call.problem is not None and not call.changed_slots)
+    unchanged = call.effect in ("unchanged", "cut the graph") or (call.problem is not None and not call.changed_slots)
     arrow = "" if unchanged else f" → {write(call.after)}"
     if call.grad_output:
         return f"grad_input {write(call.before)}{arrow}  grad_output {in_tuple(call.grad_output)}"
