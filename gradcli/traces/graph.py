@@ -22,10 +22,11 @@ class TraceGraph(Displayed):
     `passes` counts the backward passes recorded; nodes and gradients are those of the last one. `fills_grad` is
     false if only `autograd.grad` ran, which returns gradients and fills no `.grad`. `filled_inside` are the leaves
     that a pass inside the recorded one filled. `pass_site` is the line that started the last pass, `pass_root` the
-    tensor it ran from, `starts` the nodes (and outputs) at which it began; `result_in_pass` is false if the program
-    returned a different one. `unregistered` are attributes of modules that hold parameters or modules in a plain
-    list or dict; `results` says for each plain non-leaf among the locals how it was computed: none of them keeps a
-    gradient. `notes` are facts that the graph does not show. `memory` is the ledger of the last pass, if requested.
+    tensor it ran from, `pass_result` its value where that is not the result, `starts` the nodes (and outputs) at
+    which it began; `result_in_pass` is false if the program returned a different one. `unregistered` are attributes
+    of modules that hold parameters or modules in a plain list or dict; `results` says for each plain non-leaf among
+    the locals how it was computed: none of them keeps a gradient. `notes` are facts that the graph does not show.
+    `memory` is the ledger of the last pass, if requested.
     """
 
     target: str
@@ -48,6 +49,7 @@ class TraceGraph(Displayed):
     passes: int = 0
     pass_site: SourceSite | None = None
     pass_root: str | None = None
+    pass_result: ArraySummary | None = None
     starts: tuple[Edge, ...] = ()
     result_in_pass: bool = True
     fills_grad: bool = True

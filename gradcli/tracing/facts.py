@@ -80,6 +80,13 @@ class Facts:
         """The name of the tensor that the last pass ran from."""
         return self._label.get(id(self.roots[0])) if self.roots else None
 
+    def pass_result(self, value: object) -> ArraySummary | None:
+        """The tensor that the last pass ran from, if it is not the result."""
+        first = next(self.lens.tensors_in(value), None)
+        if not self.roots or first is None or any(first is root for root in self.roots):
+            return None
+        return self.lens.summarise(self.roots[0])
+
     def names_of(self, tensors: Sequence[Any]) -> tuple[str, ...]:
         """The names of tensors, each once; those without a name are left out."""
         return tuple(dict.fromkeys(self._label[id(tensor)] for tensor in tensors if id(tensor) in self._label))

@@ -177,6 +177,7 @@ class Tracer:
             passes=self.passes,
             pass_site=self.pass_site,
             pass_root=facts.pass_root(),
+            pass_result=facts.pass_result(self.result),
             starts=() if self.graph is None else self.graph.starts,
             result_in_pass=facts.result_in_pass(),
             non_finite=facts.non_finite(self.result),

@@ -32,10 +32,8 @@ def explained(flow: Flow, fate: TensorFate) -> TensorFate:
         return fate
     if fate.retains_grad:
         return _with_reason(fate, *_retained(flow, fate))
-    if fate.is_leaf and fate.node is not None and graph.nodes[fate.node].refused:
-        return _with_reason(fate, _refused(fate), None)
-    if not fate.requires_grad:
-        return _with_reason(fate, *_not_required(fate))
+    if not fate.requires_grad or _is_refused(graph, fate):
+        return _with_reason(fate, *_not_required(graph, fate))
     if not fate.is_leaf:
         return _with_reason(fate, *_not_a_leaf(graph, fate))
     return _with_reason(fate, *_empty_leaf(flow, fate))
@@ -53,6 +51,10 @@ def _retained(flow: Flow, fate: TensorFate) -> tuple[str | None, Symptom | None]
     return _empty_leaf(flow, fate)
 
 
+def _is_refused(graph: TraceGraph, fate: TensorFate) -> bool:
+    return fate.is_leaf and fate.node is not None and graph.nodes[fate.node].refused
+
+
 def _refused(fate: TensorFate) -> str:
     where = "" if fate.switched_off_at is None else f" at {fate.switched_off_at}"
     return (
@@ -61,7 +63,9 @@ def _refused(fate: TensorFate) -> str:
     )
 
 
-def _not_required(fate: TensorFate) -> tuple[str | None, Symptom | None]:
+def _not_required(graph: TraceGraph, fate: TensorFate) -> tuple[str | None, Symptom | None]:
+    if _is_refused(graph, fate):
+        return _refused(fate), None
     if fate.stray_attribute is not None:
         return (
             f"requires_grad is False, but {fate.name} has an attribute {fate.stray_attribute}: "

@@ -101,10 +101,22 @@ def amount(count: int) -> str:
     return f"{count} B"
 
 
+def _root(graph: TraceGraph) -> str:
+    """What the pass ran from: its name, or how and where it was made."""
+    if graph.pass_root is not None or not graph.starts or graph.starts[0].target is None:
+        return graph.pass_root or "a tensor without a name"
+    node = graph.nodes[graph.starts[0].target]
+    return f"result of {node.name}" + (f" at {node.site}" if node.site is not None else "")
+
+
 def headline(graph: TraceGraph) -> tuple[str, str]:
-    """The result, and how much of a graph there is."""
-    name = graph.root_name or "result"
-    first = f"{name} = {values(graph.result)}" if graph.result is not None else f"{graph.target} returned no tensor"
+    """What stands at the root of the graph, the result unless the pass ran from another, and how large the graph is."""
+    if graph.pass_result is not None:
+        first = f"{_root(graph)} = {values(graph.pass_result)}"
+    elif graph.result is not None:
+        first = f"{graph.root_name or 'result'} = {values(graph.result)}"
+    else:
+        first = f"{graph.target} returned no tensor"
     forward = sum(1 for node in graph.nodes if node.name not in LEAF_NODES)
     facts = [f"forward {forward} nodes", f"backward {sum(node.executed for node in graph.nodes)} nodes"]
     facts.append(f"saved {amount(graph.saved_bytes)}")

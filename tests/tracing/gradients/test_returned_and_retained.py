@@ -1,9 +1,11 @@
 """What a program returns, and the results that are to keep their gradients: which pass is shown, and what it missed."""
 
+import re
 import sys
 
 import pytest
 
+from gradcli.reporters.graph.wording import headline
 from tests.tracing.tracing import at, fate, grads, traced
 
 HERE = sys.modules[__name__]
@@ -43,6 +45,29 @@ def test_another_leaf_than_the_one_that_backward_ran_from_is_told(framework):
     (lint,) = traced(framework, program).lints
     assert lint.startswith("the graph above is that of the backward pass from w at ")
     assert lint.endswith("not of the returned other")
+
+
+def test_the_heading_is_that_of_the_root_of_the_graph(framework):
+    def interior(names):
+        x = framework.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 2
+        total = (y * y).sum() if names else None
+        ((y * y).sum() if total is None else total).backward()
+        return y
+
+    named, unnamed = (headline(traced(framework, lambda names=names: interior(names)))[0] for names in (True, False))
+    assert named == "total = 20"
+    assert re.fullmatch(r"result of SumBackward0 at \S+ = 20", unnamed)
+
+
+def test_the_heading_is_that_of_the_result_where_backward_ran_from_it(framework):
+    def program():
+        x = framework.tensor([1.0, 2.0], requires_grad=True)
+        loss = (x * x).sum()
+        loss.backward()
+        return loss
+
+    assert headline(traced(framework, program))[0] == "loss = 5"
 
 
 # --- leaves returned beside results

@@ -1,4 +1,4 @@
-"""A leaf whose requires_grad is set to False between forward and backward: why its .grad is None, and where that was."""
+"""A leaf whose requires_grad is set to False between forward and backward: why its .grad is None, and where."""
 
 import sys
 
