@@ -12,9 +12,10 @@ class HookCall:
 
     `kind` is one of: tensor, post-accumulate, node-pre, node-post, multi-grad, module-forward-pre, module-forward,
     module-backward-pre, module-full, module-legacy, pack, unpack. `node` is the graph node whose gradients it saw,
-    `output` the output of it that the tensor is, `inside` the node during which a pass inside the recorded one called
-    it, `factor` the one number it multiplied them by (where there is one), `problem` what is wrong with what it
-    returned, `last_node` the operation that a legacy module hook hangs on, where the module did more than that.
+    `output` the output of it that the tensor is, `inside` the node during which a pass inside the recorded one
+    called it, `factor` the one number it multiplied them by (where there is one), `problem` what is wrong with what
+    it returned, `registered_at` the line that registered it, if several were made by one line of code, `last_node`
+    the operation that a legacy module hook hangs on, where the module did more than that.
     """
 
     number: int
@@ -31,6 +32,7 @@ class HookCall:
     node: int | None = None
     output: int = 0
     inside: int | None = None
+    registered_at: SourceSite | None = None
     factor: float | None = None
     changed_slots: tuple[int, ...] = ()
     problem: str | None = None

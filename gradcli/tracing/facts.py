@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, final
@@ -59,6 +60,7 @@ class Facts:
     restricted_to: Sequence[Any] | None = None
     filled_inside: Sequence[Any] = ()
     _below_result: set[int] = field(default_factory=set)
+    _made: Counter[tuple[str, SourceSite | None]] | None = None
     _table: list[Named] = field(init=False)
     _label: dict[int, str] = field(init=False)
 
@@ -170,6 +172,7 @@ class Facts:
             effect=raw.effect,
             node=raw.node if raw.pass_number == self.log.pass_number else None,
             output=raw.hook.output,
+            registered_at=raw.hook.registered_at if self._is_one_of_several(raw.hook) else None,
             inside=raw.inside if raw.pass_number == self.log.pass_number else None,
             factor=raw.factor,
             changed_slots=raw.changed_slots,
@@ -177,9 +180,17 @@ class Facts:
             last_node=raw.last_node,
         )
 
+    def _is_one_of_several(self, hook: HookStandIn) -> bool:
+        """Whether hooks of the same name, made by one line of code, were registered at several lines."""
+        if self._made is None:
+            lines = {(h.function, h.site, id(h.hook)): h.registered_at for h in self.log.stand_ins}
+            pairs = {(function, site, line) for (function, site, _), line in lines.items() if line is not None}
+            self._made = Counter((function, site) for function, site, _ in pairs)
+        return self._made[hook.function, hook.site] > 1
+
     def _owner(self, hook: HookStandIn) -> str:
         if hook.kind.startswith("module"):
-            return hook.owner_class
+            return hook.owner_class if hook.owner is None else self.names.module_name(hook.owner)
         if hook.kind in ("pack", "unpack"):
             return "saved tensors"
         if hook.kind == "multi-grad":

@@ -80,6 +80,7 @@ class HookStandIn:
         "owner_class",
         "owner_reference",
         "place",
+        "registered_at",
         "removed",
         "removed_at",
         "sequence",
@@ -103,6 +104,7 @@ class HookStandIn:
         self.born_during = False
         self.place: tuple[Any, int] | None = None
         self.removed = False
+        self.registered_at: SourceSite | None = None
         self.removed_at: SourceSite | None = None
         name = getattr(hook, "__name__", None)
         if name is not None:
@@ -167,7 +169,7 @@ class HookLog:
         if not callable(hook) or isinstance(hook, HookStandIn) or not is_users_function(hook):
             return None
         made = HookStandIn(hook, self, kind, owner)
-        made.site = made.site or site
+        made.site, made.registered_at = made.site or site, site
         self.stand_ins.append(made)
         return made
 

@@ -187,7 +187,7 @@ class ModuleWatch:
         stood_in = isinstance(hook, HookStandIn)
         return HookRegistration(
             kind=kind,
-            owner=hook.owner_class if stood_in else self.names.module_name(module),
+            owner=hook.owner_class if module is None else self.names.module_name(module),
             function=hook.function if stood_in else name_of_function(hook),
             site=hook.site if stood_in else site_of_function(hook),
             calls=hook.calls if stood_in else 0,

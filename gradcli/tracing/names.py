@@ -1,6 +1,7 @@
 """Names for tensors: the caller's names, paths of parameters, locals of the traced function."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import FrameType, ModuleType
@@ -36,6 +37,8 @@ class NameTable:
     unregistered: dict[int, str] = field(default_factory=dict)
     stray: list[str] = field(default_factory=list)
     _found: list[tuple[str, str, Any]] = field(default_factory=list)
+    _paths: dict[int, tuple[Any, str]] = field(default_factory=dict)
+    _classes: Counter[str] = field(default_factory=Counter)
 
     def add(self, name: str, tensor: Any, role: str) -> None:
         """Note that `tensor` is called `name`."""
@@ -63,6 +66,7 @@ class NameTable:
         self.modules.clear()
         self.unregistered.clear()
         self._found.clear()
+        self._paths.clear()
 
     def table(self) -> list[Named]:
         """All named tensors: inputs, parameters, locals, attributes, each tensor once."""
@@ -78,8 +82,24 @@ class NameTable:
         return list(table.values())
 
     def module_name(self, module: Any) -> str:
-        """The name of a module in hook sentences: its class."""
-        return type(module).__name__
+        """The name of a module in hook sentences: its class, or its path if several modules have the class's name."""
+        kind = type(module).__name__
+        if not self._paths:
+            self._paths = dict(self._module_paths())
+            self._classes = Counter(type(held).__name__ for held, _ in self._paths.values())
+        held, path = self._paths.get(id(module), (None, kind))
+        return path if held is module and self._classes[kind] > 1 else kind
+
+    def _module_paths(self) -> Iterator[tuple[int, tuple[Any, str]]]:
+        for name, (_, value) in self.locals_seen.items():
+            if isinstance(value, self.lens.module_type):
+                self.add_module(name, value)
+        roots = self._root_modules()
+        for name, root in roots:
+            own = name or type(root).__name__
+            for path, part in root.named_modules():
+                is_clear = path and not path[0].isdigit()
+                yield id(part), (part, path if is_clear and len(roots) == 1 else f"{own}.{path}" if path else own)
 
     def _of_locals(self) -> Iterator[tuple[str, str, Any]]:
         for name, (_, value) in self.locals_seen.items():

@@ -136,7 +136,9 @@ def site_of_function(function: object) -> SourceSite | None:
 
 
 def name_of_function(function: Callable[..., Any]) -> str:
-    """The qualified name without the functions it is nested in: `Net.my_hook`, `double`, `<lambda>`."""
+    """Its qualified name without the functions around it: `Net.my_hook`, `double`, `<lambda>`; or a name that was set."""
     inner = function.func if isinstance(function, functools.partial) else function
-    name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
-    return str(name).rsplit("<locals>.", 1)[-1]
+    name = str(getattr(inner, "__qualname__", None) or type(inner).__qualname__).rsplit("<locals>.", 1)[-1]
+    given = getattr(inner, "__name__", name)
+    was_set = isinstance(inner, FunctionType) and given not in (inner.__code__.co_name, name.rsplit(".", 1)[-1])
+    return str(given) if was_set else name

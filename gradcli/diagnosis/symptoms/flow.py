@@ -143,4 +143,5 @@ def nothing(gradient: ArraySummary | None) -> bool:
 
 def who(call: HookCall) -> str:
     """A hook as sentences name it: `double` at train.py:41."""
-    return f"`{call.function}`" + ("" if call.site is None else f" at {call.site}")
+    made = "" if call.site is None else f" at {call.site}"
+    return f"`{call.function}`{made}" + ("" if call.registered_at is None else f" (registered at {call.registered_at})")

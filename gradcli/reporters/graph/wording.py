@@ -90,7 +90,8 @@ def flow(graph: TraceGraph, node: TraceNode) -> str:
 
 def hook_site(call: HookCall) -> str:
     """Where the hook is written."""
-    return "(built in)" if call.site is None else str(call.site)
+    made = "(built in)" if call.site is None else str(call.site)
+    return made if call.registered_at is None else f"{made}, registered at {call.registered_at}"
 
 
 def amount(count: int) -> str:
