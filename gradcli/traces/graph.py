@@ -25,8 +25,9 @@ class TraceGraph(Displayed):
     tensor it ran from, `pass_result` its value where that is not the result, `starts` the nodes (and outputs) at
     which it began; `result_in_pass` is false if the program returned a different one. `unregistered` are attributes
     of modules that hold parameters or modules in a plain list or dict; `results` says for each plain non-leaf among
-    the locals how it was computed: none of them keeps a gradient. `notes` are facts that the graph does not show.
-    `memory` is the ledger of the last pass, if requested.
+    the locals how it was computed: none of them keeps a gradient. `freed_at` is the line of an earlier pass that
+    freed what this one needed. `notes` are facts that the graph does not show. `memory` is the ledger of the last
+    pass, if requested.
     """
 
     target: str
@@ -59,6 +60,7 @@ class TraceGraph(Displayed):
     unregistered: tuple[str, ...] = ()
     non_finite: NonFinite | None = None
     version_conflict: VersionConflict | None = None
+    freed_at: SourceSite | None = None
     unseen_writes: tuple[UnseenWrite, ...] = ()
     wrong_nodes: tuple[WrongNode, ...] = ()
     node_check: NodeCheck | None = None

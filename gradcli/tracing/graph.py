@@ -15,6 +15,9 @@ from gradcli.tracing.reading import Lens, as_tuple
 from gradcli.tracing.sites import is_packed, module_of_stack, site_of_function, site_of_stack
 
 LEAF_NODE = "AccumulateGrad"
+_AGAIN = "Trying to backward through the graph a second time"
+_PASSES = 16
+"""Of so many passes it is kept which nodes they freed."""
 
 
 @final
@@ -71,16 +74,20 @@ class BadGradient:
 class GraphPass:
     """One backward pass. Hooks on every node record the gradients; the nodes' own rules run undisturbed.
 
-    `packed` says that tensors were saved through hooks, and that it is not known by which nodes.
+    `packed` says that tensors were saved through hooks, and that it is not known by which nodes. `freed` are
+    the lines of earlier passes, each with the nodes whose saved tensors it freed.
     """
 
     lens: Lens
     log: HookLog
     operations: OperationLog
+    site: SourceSite | None
+    retained: bool
     records: list[NodeRecord] = field(default_factory=list)
     numbers: dict[Any, int] = field(default_factory=dict)
     ledger: LedgerWatch | None = None
     packed: bool = False
+    freed: list[tuple[SourceSite | None, frozenset[int]]] = field(default_factory=list)
     starts: tuple[Edge, ...] = ()
     first_bad: BadGradient | None = None
     failed: int | None = None
@@ -143,16 +150,27 @@ class GraphPass:
             if is_reached and r.name == LEAF_NODE
         ]
 
-    def release(self) -> None:
-        """Release the nodes, each before those it feeds.
+    def freed_at(self, error: str) -> SourceSite | None:
+        """The line of the earlier pass that freed what the node had saved at which this one raised, if it did so."""
+        if _AGAIN not in error or self.failed is None:
+            return None
+        number = self.records[self.failed].node._sequence_nr()
+        return next((site for site, nodes in reversed(self.freed) if number in nodes), None)
+
+    def release(self) -> list[tuple[SourceSite | None, frozenset[int]]]:
+        """Release the nodes, each before those it feeds; the nodes that the last passes freed are returned.
 
         Released in the other order, or together with its root, a chain of 100,000 nodes overflows the stack of a
         framework whose nodes own their Python objects (PyTorch 2.13 does so without a trace, too).
         """
+        if not self.retained:
+            ran = frozenset(r.node._sequence_nr() for r in self.records if r.executed and r.name != LEAF_NODE)
+            self.freed = [*self.freed[-_PASSES:], (self.site, ran)]
         waiting = [record.node for record in reversed(self.records)]
         self.records, self.numbers = [], {}
         while waiting:
             waiting.pop()
+        return self.freed
 
     def _record(self, node: Any, kinds: dict[type, tuple[str, ...]]) -> NodeRecord:
         kind = type(node)

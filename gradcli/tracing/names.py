@@ -8,7 +8,7 @@ from types import FrameType, ModuleType
 from typing import Any, final
 
 from gradcli.sources import names_in
-from gradcli.tracing.reading import Lens
+from gradcli.tracing.reading import Lens, maker_of
 from gradcli.tracing.sites import of_user
 
 _RANK = {"input": 0, "parameter": 1, "local": 2, "attribute": 3, "result": 4}
@@ -80,6 +80,10 @@ class NameTable:
             elif name != known.name and name not in known.aliases:
                 known.aliases.append(name)
         return list(table.values())
+
+    def data(self) -> list[Any]:
+        """The named tensors that no recorded operation created."""
+        return [entry.tensor for entry in self.table() if maker_of(entry.tensor) is None]
 
     def module_name(self, module: Any) -> str:
         """The name of a module in hook sentences: its class, or its path if several modules have the class's name."""

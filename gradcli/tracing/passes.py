@@ -182,6 +182,7 @@ class Tracer:
             result_in_pass=facts.result_in_pass(),
             non_finite=facts.non_finite(self.result),
             version_conflict=facts.version_conflict(error),
+            freed_at=None if error is None or self.graph is None else self.graph.freed_at(error),
             unseen_writes=facts.unseen_writes(),
             unregistered=tuple(dict.fromkeys(self.names.stray)),
             fills_grad=self.fills_grad,
@@ -296,15 +297,16 @@ class Tracer:
         self.phase, self.running_pass = "backward", True
         listening, self.operations.listening = self.operations.listening, False
         self.roots = roots
-        if self.graph is not None:
-            self.graph.release()
+        freed = [] if self.graph is None else self.graph.release()
         unknown = self.log.has_packed and self.lines.taken_over
-        self.graph = GraphPass(self.lens, self.log, self.operations, packed=unknown)
+        self.graph = GraphPass(
+            self.lens, self.log, self.operations, self.pass_site, self.keeps_graph, packed=unknown, freed=freed
+        )
         if self.memory:
             self.graph.ledger = LedgerWatch(self.lens, retained=self.keeps_graph)
         with nullcontext() if recorded else self.lines.paused():
             try:
-                self.graph.begin(roots, self._data() if self.memory else ())
+                self.graph.begin(roots, self.names.data() if self.memory else ())
                 leaves = [record.variable for record in self.graph.records if record.variable is not None]
                 if fills:
                     self.gradients.begin(leaves)
@@ -322,10 +324,6 @@ class Tracer:
                 self.running_pass = False
                 self.operations.listening = listening
         self.phase = "forward"
-
-    def _data(self) -> list[Any]:
-        """The named tensors that no recorded operation created."""
-        return [entry.tensor for entry in self.names.table() if maker_of(entry.tensor) is None]
 
     def _frames(self, frame: FrameType | None) -> list[FrameType]:
         """The frames of the program from this one outwards."""

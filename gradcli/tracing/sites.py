@@ -136,7 +136,7 @@ def site_of_function(function: object) -> SourceSite | None:
 
 
 def name_of_function(function: Callable[..., Any]) -> str:
-    """Its qualified name without the functions around it: `Net.my_hook`, `double`, `<lambda>`; or a name that was set."""
+    """The qualified name without the functions around it (`Net.my_hook`, `double`, `<lambda>`), or the one set."""
     inner = function.func if isinstance(function, functools.partial) else function
     name = str(getattr(inner, "__qualname__", None) or type(inner).__qualname__).rsplit("<locals>.", 1)[-1]
     given = getattr(inner, "__name__", name)

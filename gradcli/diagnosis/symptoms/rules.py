@@ -140,6 +140,11 @@ def error_hint(graph: TraceGraph) -> str | None:
             f"{conflict.node}{saved} saved the tensor for backward, and {changed}{where} changed it afterwards; "
             "change a copy instead, or use an out-of-place operation"
         )
+    if graph.freed_at is not None:
+        return (
+            f"the backward pass at {graph.freed_at} freed what this graph had saved; pass retain_graph=True there, or "
+            "compute the result again"
+        )
     if graph.error is not None and _VIEW_OF_A_HOOK.search(graph.error):
         return _made_views(graph)
     if graph.error is None or graph.error_phase != "backward" or not graph.hooks:
