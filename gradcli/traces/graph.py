@@ -19,15 +19,15 @@ SCHEMA = "gradcli.trace/1"
 class TraceGraph(Displayed):
     """Everything one trace recorded.
 
-    `passes` counts the backward passes recorded; nodes and gradients are those of the last one. `fills_grad` is
-    false if only `autograd.grad` ran, which returns gradients and fills no `.grad`. `filled_inside` are the leaves
-    that a pass inside the recorded one filled. `pass_site` is the line that started the last pass, `pass_root` the
-    tensor it ran from, `pass_result` its value where that is not the result, `starts` the nodes (and outputs) at
-    which it began; `result_in_pass` is false if the program returned a different one. `unregistered` are attributes
-    of modules that hold parameters or modules in a plain list or dict; `results` says for each plain non-leaf among
-    the locals how it was computed: none of them keeps a gradient. `freed_at` is the line of an earlier pass that
-    freed what this one needed. `notes` are facts that the graph does not show. `memory` is the ledger of the last
-    pass, if requested.
+    `passes` counts the backward passes recorded; nodes and gradients are those of the last one. `earlier` are the
+    last of the earlier passes in which hooks changed gradients. `fills_grad` is false if only `autograd.grad` ran,
+    which returns gradients and fills no `.grad`. `filled_inside` are the leaves that a pass inside the recorded one
+    filled. `pass_site` is the line that started the last pass, `pass_root` the tensor it ran from, `pass_result`
+    its value where that is not the result, `starts` the nodes (and outputs) at which it began; `result_in_pass` is
+    false if the program returned a different one. `unregistered` are attributes of modules that hold parameters or
+    modules in a plain list or dict; `results` says for each plain non-leaf among the locals how it was computed:
+    none of them keeps a gradient. `freed_at` is the line of an earlier pass that freed what this one needed.
+    `notes` are facts that the graph does not show. `memory` is the ledger of the last pass, if requested.
     """
 
     target: str
@@ -47,6 +47,7 @@ class TraceGraph(Displayed):
     effects: tuple[str, ...] = ()
     registrations: tuple[HookRegistration, ...] = ()
     cuts: tuple[GraphCut, ...] = ()
+    earlier: "tuple[TraceGraph, ...]" = ()
     passes: int = 0
     pass_site: SourceSite | None = None
     pass_root: str | None = None

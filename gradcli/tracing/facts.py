@@ -1,6 +1,5 @@
 """Converts what a trace recorded to plain values: nodes, hook calls, cuts, and the facts about every named tensor."""
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,12 +15,14 @@ from gradcli.traces import (
     NonFinite,
     SourceSite,
     TensorFate,
+    TraceGraph,
     TraceNode,
     UnseenWrite,
     VersionConflict,
 )
-from gradcli.tracing.gradients import FLAG, GradientLog
+from gradcli.tracing.gradients import GradientLog, stray_flag
 from gradcli.tracing.graph import LEAF_NODE, GraphPass, backward_order, frozen_nodes
+from gradcli.tracing.history import PastPass
 from gradcli.tracing.hooks import HookLog, HookStandIn, RawCall
 from gradcli.tracing.modules import ModuleWatch
 from gradcli.tracing.names import Named, NameTable
@@ -156,9 +157,27 @@ class Facts:
     # --- hooks
     def hook_calls(self) -> tuple[HookCall, ...]:
         """Every call, numbered from 1."""
-        return tuple(self._hook_call(number, raw) for number, raw in enumerate(self.log.calls, start=1))
+        last = self.log.pass_number
+        return tuple(self._hook_call(number, raw, last) for number, raw in enumerate(self.log.calls, start=1))
 
-    def _hook_call(self, number: int, raw: RawCall) -> HookCall:
+    def earlier(self, target: str, backend: str) -> tuple[TraceGraph, ...]:
+        """The earlier passes in which hooks changed gradients, each with its own calls."""
+        return tuple(self._earlier(past, target, backend) for past in self.log.history.changed)
+
+    def _earlier(self, past: PastPass, target: str, backend: str) -> TraceGraph:
+        calls = [(n, raw) for n, raw in enumerate(self.log.calls, start=1) if raw.pass_number == past.number]
+        names = {number: self._label.get(id(leaf())) for number, leaf in past.leaves.items()}
+        return TraceGraph(
+            target=target,
+            backend=backend,
+            nodes=tuple(replace(node, variable=names.get(node.id)) for node in past.nodes),
+            hooks=tuple(self._hook_call(number, raw, past.number) for number, raw in calls),
+            passes=past.number,
+            pass_site=past.site,
+            starts=past.starts,
+        )
+
+    def _hook_call(self, number: int, raw: RawCall, recorded: int) -> HookCall:
         return HookCall(
             number=number,
             kind=raw.hook.kind,
@@ -170,10 +189,10 @@ class Facts:
             grad_output=raw.grad_output,
             returned=raw.returned,
             effect=raw.effect,
-            node=raw.node if raw.pass_number == self.log.pass_number else None,
+            node=raw.node if raw.pass_number == recorded else None,
             output=raw.hook.output,
             registered_at=raw.hook.registered_at if self._is_one_of_several(raw.hook) else None,
-            inside=raw.inside if raw.pass_number == self.log.pass_number else None,
+            inside=raw.inside if raw.pass_number == recorded else None,
             factor=raw.factor,
             changed_slots=raw.changed_slots,
             problem=raw.problem,
@@ -301,7 +320,7 @@ class Facts:
             made_with=source_line(site),
             origins=() if node is None else self._origins(node),
             operations=() if node is None else _chain(node),
-            stray_attribute=_stray(tensor),
+            stray_attribute=stray_flag(tensor),
             same_memory=self._same_memory(tensor),
         )
 
@@ -372,11 +391,3 @@ def _chain(node: Any) -> tuple[str, ...]:
             return ()
         node = targets[0]
     return ()
-
-
-def _stray(tensor: Any) -> str | None:
-    """An attribute that the user set and that looks like a misspelt requires_grad."""
-    if tensor.requires_grad:
-        return None
-    own = [name for name in getattr(tensor, "__dict__", {}) if not name.startswith("_") and name != FLAG]
-    return next(iter(difflib.get_close_matches(FLAG, own, n=1, cutoff=0.8)), None)

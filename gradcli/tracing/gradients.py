@@ -1,5 +1,6 @@
 """What the program did to `.grad` after backward had filled it: it was set, or written to."""
 
+import difflib
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import field, replace
@@ -124,3 +125,11 @@ class GradientLog:
 def _of(states: dict[int, _State], tensor: Any) -> _State | None:
     state = states.get(id(tensor))
     return state if state is not None and state.reference() is tensor else None
+
+
+def stray_flag(tensor: Any) -> str | None:
+    """An attribute that the user set and that looks like a misspelt requires_grad."""
+    if tensor.requires_grad:
+        return None
+    own = [name for name in getattr(tensor, "__dict__", {}) if not name.startswith("_") and name != FLAG]
+    return next(iter(difflib.get_close_matches(FLAG, own, n=1, cutoff=0.8)), None)

@@ -1,6 +1,7 @@
 """The graph of one backward pass: its nodes in order, and what flows through each while it runs."""
 
 import functools
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, final
@@ -8,16 +9,15 @@ from typing import Any, final
 from gradcli.frozen import dataclass
 from gradcli.traces import ArraySummary, Edge, SourceSite, TraceNode
 from gradcli.tracing.attributes import Patches
+from gradcli.tracing.history import PastPass
 from gradcli.tracing.hooks import HookLog
 from gradcli.tracing.memory.saved import LedgerWatch
 from gradcli.tracing.operations import Operation, OperationLog
-from gradcli.tracing.reading import Lens, as_tuple
+from gradcli.tracing.reading import Lens, as_tuple, value_at
 from gradcli.tracing.sites import is_packed, module_of_stack, site_of_function, site_of_stack
 
 LEAF_NODE = "AccumulateGrad"
 _AGAIN = "Trying to backward through the graph a second time"
-_PASSES = 16
-"""Of so many passes it is kept which nodes they freed."""
 
 
 @final
@@ -74,8 +74,7 @@ class BadGradient:
 class GraphPass:
     """One backward pass. Hooks on every node record the gradients; the nodes' own rules run undisturbed.
 
-    `packed` says that tensors were saved through hooks, and that it is not known by which nodes. `freed` are
-    the lines of earlier passes, each with the nodes whose saved tensors it freed.
+    `packed` says that tensors were saved through hooks, and that it is not known by which nodes.
     """
 
     lens: Lens
@@ -87,7 +86,6 @@ class GraphPass:
     numbers: dict[Any, int] = field(default_factory=dict)
     ledger: LedgerWatch | None = None
     packed: bool = False
-    freed: list[tuple[SourceSite | None, frozenset[int]]] = field(default_factory=list)
     starts: tuple[Edge, ...] = ()
     first_bad: BadGradient | None = None
     failed: int | None = None
@@ -155,22 +153,28 @@ class GraphPass:
         if _AGAIN not in error or self.failed is None:
             return None
         number = self.records[self.failed].node._sequence_nr()
-        return next((site for site, nodes in reversed(self.freed) if number in nodes), None)
+        return self.log.history.freed_by(number)
 
-    def release(self) -> list[tuple[SourceSite | None, frozenset[int]]]:
-        """Release the nodes, each before those it feeds; the nodes that the last passes freed are returned.
+    def _past(self) -> PastPass:
+        leaves = {n: weakref.ref(r.variable) for n, r in enumerate(self.records) if r.name == LEAF_NODE}
+        nodes, number = frozen_nodes(self.records, {}), self.log.pass_number
+        return PastPass(number=number, site=self.site, nodes=nodes, starts=self.starts, leaves=leaves)
+
+    def release(self) -> None:
+        """Release the nodes, each before those it feeds.
 
         Released in the other order, or together with its root, a chain of 100,000 nodes overflows the stack of a
         framework whose nodes own their Python objects (PyTorch 2.13 does so without a trace, too).
         """
         if not self.retained:
             ran = frozenset(r.node._sequence_nr() for r in self.records if r.executed and r.name != LEAF_NODE)
-            self.freed = [*self.freed[-_PASSES:], (self.site, ran)]
+            self.log.history.add_freed(self.site, ran)
+        if self.log.changed_in(self.log.pass_number):
+            self.log.history.add_changed(self._past())
         waiting = [record.node for record in reversed(self.records)]
         self.records, self.numbers = [], {}
         while waiting:
             waiting.pop()
-        return self.freed
 
     def _record(self, node: Any, kinds: dict[type, tuple[str, ...]]) -> NodeRecord:
         kind = type(node)
@@ -298,17 +302,6 @@ class GraphPass:
 
 def _bad(summaries: Sequence[ArraySummary | None]) -> bool:
     return any(summary is not None and summary.non_finite for summary in summaries)
-
-
-def value_at(lens: Lens, tensor: Any, entry: tuple[int, ...]) -> float | None:
-    """One number of a tensor, at an entry of a tensor that it broadcasts with; None if it does not."""
-    array = lens.array(tensor)
-    if array is None or array.dtype.kind not in "fiub" or array.ndim > len(entry):
-        return None
-    places = entry[len(entry) - array.ndim :]
-    if any(size != 1 and place >= size for place, size in zip(places, array.shape, strict=True)):
-        return None
-    return float(array[tuple(0 if size == 1 else place for place, size in zip(places, array.shape, strict=True))])
 
 
 def backward_order(starts: Iterable[Any]) -> list[Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.errors import counted, message_of
 from gradcli.traces import ArraySummary, SourceSite
+from gradcli.tracing.history import History
 from gradcli.tracing.reading import Lens, Snapshot, as_tuple, common_factor, dtype_name, requires_grad
 from gradcli.tracing.sites import is_users_function, name_of_function, site_of_function
 
@@ -153,7 +154,12 @@ class HookLog:
     inner_passes: int = 0
     packing: int = 0
     has_packed: bool = False
+    history: History = field(default_factory=History)
     mode: Callable[[], AbstractContextManager[Any]] = nullcontext
+
+    def changed_in(self, number: int) -> bool:
+        """Whether a hook changed a gradient in a pass."""
+        return any(raw.changed_slots and raw.pass_number == number for raw in reversed(self.calls))
 
     @contextmanager
     def inner_pass(self) -> Iterator[None]:
@@ -183,8 +189,7 @@ class HookLog:
             stand_in.log = None
             stand_in.place = None
         self.stand_ins = []
-        self.calls = []
-        self.by_handle = {}
+        self.calls, self.by_handle, self.history = [], {}, History()
 
     def removing(self, handle: Any, site: SourceSite | None) -> bool:
         """Note that a handle's hook is being removed; False if the hook is not known.

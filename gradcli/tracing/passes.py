@@ -174,6 +174,7 @@ class Tracer:
             error_traceback=text,
             registrations=(*registrations, *facts.registrations()),
             cuts=facts.cuts(self.result),
+            earlier=facts.earlier(target, backend),
             passes=self.passes,
             pass_site=self.pass_site,
             pass_root=facts.pass_root(),
@@ -297,11 +298,10 @@ class Tracer:
         self.phase, self.running_pass = "backward", True
         listening, self.operations.listening = self.operations.listening, False
         self.roots = roots
-        freed = [] if self.graph is None else self.graph.release()
+        if self.graph is not None:
+            self.graph.release()
         unknown = self.log.has_packed and self.lines.taken_over
-        self.graph = GraphPass(
-            self.lens, self.log, self.operations, self.pass_site, self.keeps_graph, packed=unknown, freed=freed
-        )
+        self.graph = GraphPass(self.lens, self.log, self.operations, self.pass_site, self.keeps_graph, packed=unknown)
         if self.memory:
             self.graph.ledger = LedgerWatch(self.lens, retained=self.keeps_graph)
         with nullcontext() if recorded else self.lines.paused():

@@ -143,6 +143,17 @@ def requires_grad(tensor: Any) -> bool:
         return False
 
 
+def value_at(lens: Lens, tensor: Any, entry: tuple[int, ...]) -> float | None:
+    """One number of a tensor, at an entry of a tensor that it broadcasts with; None if it does not."""
+    array = lens.array(tensor)
+    if array is None or array.dtype.kind not in "fiub" or array.ndim > len(entry):
+        return None
+    places = entry[len(entry) - array.ndim :]
+    if any(size != 1 and place >= size for place, size in zip(places, array.shape, strict=True)):
+        return None
+    return float(array[tuple(0 if size == 1 else place for place, size in zip(places, array.shape, strict=True))])
+
+
 @functools.lru_cache(maxsize=64)
 def dtype_name(dtype: Hashable) -> str:
     """A dtype without the framework's name: "float64"."""

@@ -46,19 +46,46 @@ class _Effect:
 
 
 def effects_of_hooks(flow: Flow) -> Iterator[str]:
-    """One sentence for each set of leaves that the same hooks changed: by which factor, and why."""
+    """One sentence for each set of leaves that the same hooks changed: by which factor, and why.
+
+    Of an earlier pass only the effects of hooks are told that changed nothing in the last one.
+    """
     graph = flow.graph
-    calls = [call for call in graph.hooks if call.changed_slots and call.kind not in _FORWARD_KINDS]
+    last = {_hook(call) for call in _changing(graph) if call.node is not None or call.inside is not None}
+    for earlier in graph.earlier:
+        what = f"what backward pass {earlier.passes} of {graph.passes}"
+        what += "" if earlier.pass_site is None else f", at {earlier.pass_site},"
+        for effect, leaves in _effects(Flow.of(earlier)):
+            if any(_hook(change.call) not in last for change in effect.changes):
+                names = _names(leaves)
+                yield _sentence(earlier, f"{what} added to the grad of {names}", names, effect)
+    for effect, leaves in _effects(flow):
+        names = _names(leaves)
+        added = f"what {'the last backward pass' if graph.passes > 1 else 'backward'} added to the grad of {names}"
+        yield _sentence(graph, added if effect.held or graph.passes > 1 else f"grad of {names}", names, effect)
+
+
+def _hook(call: HookCall) -> tuple[object, ...]:
+    """What is the same for all calls of a hook."""
+    return call.kind, call.owner, call.function, call.site, call.registered_at
+
+
+def _changing(graph: TraceGraph) -> list[HookCall]:
+    return [call for call in graph.hooks if call.changed_slots and call.kind not in _FORWARD_KINDS]
+
+
+def _effects(flow: Flow) -> list[tuple[_Effect, list[TraceNode]]]:
+    """What hooks did in a pass, each with the leaves to which they did the same."""
+    graph, calls = flow.graph, _changing(flow.graph)
     if not calls:
-        return
+        return []
     groups: dict[tuple[object, ...], tuple[_Effect, list[TraceNode]]] = {}
     for leaf, scale in Scaling.of(flow, calls).leaves.items():
         node = graph.nodes[leaf]
         if scale.some:
             effect = _Effect(tuple(_changes(calls, scale)), scale, node.filled_before)
             groups.setdefault(effect.key, (effect, []))[1].append(node)
-    for effect, leaves in sorted(groups.values(), key=lambda group: group[0].changes[0].call.number):
-        yield _sentence(graph, _names(leaves), effect)
+    return sorted(groups.values(), key=lambda group: group[0].changes[0].call.number)
 
 
 def _changes(calls: Sequence[HookCall], scale: Scale) -> Iterator[Change]:
@@ -68,10 +95,8 @@ def _changes(calls: Sequence[HookCall], scale: Scale) -> Iterator[Change]:
             yield Change(call, whole, shared=scale.shared and not whole and is_in_place(call))
 
 
-def _sentence(graph: TraceGraph, names: str, effect: _Effect) -> str:
+def _sentence(graph: TraceGraph, what: str, names: str, effect: _Effect) -> str:
     changes, scale = effect.changes, effect.scale
-    last = "the last backward pass" if graph.passes > 1 else "backward"
-    what = f"what {last} added to the grad of {names}" if effect.held or graph.passes > 1 else f"grad of {names}"
     because = f"because {_reasons(changes)}"
     if scale.is_known:
         every = "" if all(change.whole for change in changes) else " on every path"

@@ -8,7 +8,7 @@ import pytest
 from tests.tracing.hooks import factors_of_nodes as nodes
 from tests.tracing.hooks import factors_of_passes as passes
 from tests.tracing.hooks.factors_of_nodes import scaled, vector
-from tests.tracing.tracing import traced
+from tests.tracing.tracing import fate, traced
 
 CLAIM = re.compile(
     r"^(?:grad|what (?:the last backward pass|backward) added to the grad) of (?P<names>.*?) is "
@@ -183,10 +183,9 @@ def test_a_hook_of_several_tensors_that_writes_to_one_is_named(framework):
 
         framework.autograd.graph.register_multi_grad_hook((y, z), write)
         (y * z).sum().backward()
-        return a.grad / (6 * b.detach())
 
     graph = traced(framework, loss)
-    between = graph.result.values[0]
+    between = fate(graph, "a").grad.values[0] / 6
     told = [effect.split(" because")[0] for effect in graph.effects if "grad of a " in effect]
     whole = "grad of a differs from the gradient that autograd computed"
     assert told == (["grad of a is scaled by 2"] if between == 2 else [whole])
@@ -237,3 +236,34 @@ def test_a_gradient_that_did_not_arrive_is_not_said_to_be_scaled(framework):
 
     assert traced(framework, lambda: loss(True)).effects == ()
     assert traced(framework, lambda: loss(False)).effects[0].startswith("grad of x is scaled by 2 because")
+
+
+def passes_with_a_hook_that_removes_itself(f, *, twice):
+    x = vector(f, 2)
+    y = x * 3
+
+    def once(g):
+        if not twice:
+            handle.remove()
+        return g * 5
+
+    handle = y.register_hook(once)
+    z = (y * y).sum()
+    z.backward(retain_graph=True)
+    z.backward()
+
+
+def test_what_a_hook_did_in_an_earlier_pass_alone_is_told_of_that_pass(framework):
+    graph = traced(framework, lambda: passes_with_a_hook_that_removes_itself(framework, twice=False))
+    assert fate(graph, "x").grad.values[:1] == (6 * 18.0,)
+    (effect,) = graph.effects
+    assert re.match(
+        r"what backward pass 1 of 2, at \S+, added to the grad of x is scaled by 5 because `.*once`", effect
+    )
+
+
+def test_a_hook_of_every_pass_is_told_of_the_last(framework):
+    graph = traced(framework, lambda: passes_with_a_hook_that_removes_itself(framework, twice=True))
+    assert fate(graph, "x").grad.values[:1] == (10 * 18.0,)
+    (effect,) = graph.effects
+    assert effect.startswith("what the last backward pass added to the grad of x is scaled by 5 because")
