@@ -66,8 +66,8 @@ def effects_of_hooks(flow: Flow) -> Iterator[str]:
 
 
 def _hook(call: HookCall) -> tuple[object, ...]:
-    """What is the same for all calls of a hook."""
-    return call.kind, call.owner, call.function, call.site, call.registered_at
+    """What is the same for all calls of a hook, also if a result is another tensor in each pass."""
+    return call.kind, call.function, call.site, call.registered_at
 
 
 def _changing(graph: TraceGraph) -> list[HookCall]:
