@@ -22,8 +22,8 @@ from gradcli.traces import (
 )
 from gradcli.tracing.gradients import GradientLog, stray_flag
 from gradcli.tracing.graph import LEAF_NODE, GraphPass, backward_order, frozen_nodes
-from gradcli.tracing.history import PastPass
 from gradcli.tracing.hooks import HookLog, HookStandIn, RawCall
+from gradcli.tracing.memory.history import PastPass
 from gradcli.tracing.modules import ModuleWatch
 from gradcli.tracing.names import Named, NameTable
 from gradcli.tracing.operations import GRADIENTS, NEW_LEAVES, OperationLog

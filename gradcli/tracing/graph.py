@@ -9,8 +9,8 @@ from typing import Any, final
 from gradcli.frozen import dataclass
 from gradcli.traces import ArraySummary, Edge, SourceSite, TraceNode
 from gradcli.tracing.attributes import Patches
-from gradcli.tracing.history import PastPass
 from gradcli.tracing.hooks import HookLog
+from gradcli.tracing.memory.history import PastPass
 from gradcli.tracing.memory.saved import LedgerWatch
 from gradcli.tracing.operations import Operation, OperationLog
 from gradcli.tracing.reading import Lens, as_tuple, value_at

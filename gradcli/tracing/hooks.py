@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.errors import counted, message_of
 from gradcli.traces import ArraySummary, SourceSite
-from gradcli.tracing.history import History
+from gradcli.tracing.memory.history import History
 from gradcli.tracing.reading import Lens, Snapshot, as_tuple, common_factor, dtype_name, requires_grad
 from gradcli.tracing.sites import is_users_function, name_of_function, site_of_function
 
