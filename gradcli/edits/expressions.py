@@ -249,7 +249,7 @@ def wraps(node: ast.expr, idiom: Idiom, rank: int, *, is_complex: bool) -> Itera
     yield Candidate(2, (Change(node, idiom.summed(node, None, keep=False)),))
     if rank > 3 and (turned_round := idiom.flipped(node, idiom.axis(-2, rank), idiom.axis(-1, rank))) is not None:
         yield Candidate(2.3, (Change(node, turned_round),))
-    for axis in range(min(rank, 3)):
+    for axis in (idiom.axis(axis, rank) for axis in range(min(rank, 3))):
         if (flipped := idiom.flipped(node, axis)) is not None:
             yield Candidate(2, (Change(node, flipped),))
         for by in (1, -1):
@@ -271,7 +271,7 @@ def reversed_runs(node: ast.expr, idiom: Idiom) -> Iterator[Candidate]:
     if not is_own and not (isinstance(called, ast.Attribute) and called.attr in _CUMULATIVE):
         return
     method = called if isinstance(called, ast.Attribute) and len(given) + len(node.keywords) <= 1 else None
-    for axis in (0, 1, 2, -1):
+    for axis in (-1, 0, 1, 2) if idiom.from_last else (0, 1, 2, -1):
         inner = idiom.flipped(given[0] if method is None else method.value, axis)
         if inner is None:
             return

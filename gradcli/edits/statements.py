@@ -10,6 +10,8 @@ from gradcli.edits.render import Change
 from gradcli.edits.scope import Scope
 
 _MOST_RETURNED = 6
+_MOST_WRITTEN = 4
+"""Numbers of a statement of which each two are exchanged."""
 _NONE = ast.Constant(value=None)
 
 
@@ -156,6 +158,43 @@ def _combined(target: ast.Name | ast.Subscript, operation: ast.operator, value: 
         return ast.AugAssign(target=target, op=operation, value=value)
     left = ast.Name(id=target.id, ctx=ast.Load())
     return ast.Assign(targets=[target], value=ast.BinOp(left=left, op=operation, right=value), lineno=1)
+
+
+def with_numbers(definition: ast.FunctionDef | ast.Lambda, scope: Scope) -> Iterator[Candidate]:
+    """Two numbers written in one statement as values that backward has: `clamp(-c, c)` for `clamp(-1, 1)`.
+
+    Equal ones as the same value, opposite ones as a value and its negative, and any two as two values.
+    """
+    if isinstance(definition, ast.Lambda) or not scope.numbers:
+        return
+    for statement in _own(definition):
+        written = _literals(statement) if isinstance(statement, ast.stmt) else []
+        for (one, first), (two, second) in itertools.combinations(written, 2) if len(written) <= _MOST_WRITTEN else ():
+            for a, b in itertools.product(scope.numbers, scope.numbers):
+                if a is not b:
+                    yield Candidate(2.5, (Change(one, a.node), Change(two, b.node)))
+                elif first == second:
+                    yield Candidate(1.8, (Change(one, a.node), Change(two, b.node)))
+                elif first == -second:
+                    new = [ast.UnaryOp(op=ast.USub(), operand=a.node) if n < 0 else a.node for n in (first, second)]
+                    yield Candidate(1.9, (Change(one, new[0]), Change(two, new[1])))
+
+
+def _literals(statement: ast.stmt) -> list[tuple[ast.expr, float]]:
+    """The numbers written in a statement, without those of statements in it, each with its sign; not as an index."""
+    found: list[tuple[ast.expr, float]] = []
+    waiting: list[ast.AST] = list(ast.iter_child_nodes(statement))
+    while waiting:
+        node = waiting.pop(0)
+        inner = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+        if isinstance(inner, ast.Constant) and type(inner.value) in (int, float) and isinstance(node, ast.expr):
+            size = float(inner.value)  # type: ignore[arg-type]  # a number
+            found.append((node, size if inner is node else -size))
+        elif isinstance(node, ast.Subscript):
+            waiting.append(node.value)
+        elif not isinstance(node, ast.stmt):
+            waiting += list(ast.iter_child_nodes(node))
+    return found
 
 
 def out_of_place(definition: ast.FunctionDef | ast.Lambda, idiom: Idiom) -> Iterator[Candidate]:

@@ -54,6 +54,7 @@ from gradcli.edits.statements import (
     rearranged,
     returned_values,
     unpacked,
+    with_numbers,
 )
 from gradcli.fix.fitting import Fit, Library
 from gradcli.frozen import dataclass
@@ -186,6 +187,7 @@ def near(setting: Setting) -> Iterator[Candidate]:
     yield from filled(definition, setting.scope)
     yield from assigned(definition)
     yield from unpacked(definition)
+    yield from with_numbers(definition, setting.scope)
     for node in setting.expressions:
         yield from swaps(node, setting.scope, setting.idiom)
         yield from reversed_runs(node, setting.idiom)

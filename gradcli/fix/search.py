@@ -9,14 +9,13 @@ from typing import Any, final
 
 from gradcli.diagnosis.slips.conditions import Conditions
 from gradcli.diagnosis.slips.hooks import running
-from gradcli.edits.captured import Captured, captured_in, usable
+from gradcli.edits.captured import Captured, captured_in
 from gradcli.edits.draft import Draft
 from gradcli.edits.expressions import Candidate
 from gradcli.edits.idiom import Idiom, idiom_of
-from gradcli.edits.scope import names_at_end, scope_of
 from gradcli.errors import GradcliError
 from gradcli.findings import FindingKind as K
-from gradcli.fix.candidates import Setting
+from gradcli.fix.available import setting_of
 from gradcli.fix.elsewhere import is_differentiable, probes_at_other_sizes
 from gradcli.fix.examine import Examination, examined
 from gradcli.fix.forward_mode import with_right_jvp
@@ -28,7 +27,7 @@ from gradcli.patches import Patch
 from gradcli.runner.arguments.prepare import Prepared
 from gradcli.runner.case import check_object
 from gradcli.runner.outcome.proof import Proof, brings_sizes, proof_of, tells_numbers, tells_sizes
-from gradcli.runner.outcome.ranks import WRONG_THERE, OtherRanks
+from gradcli.runner.outcome.ranks import WRONG_AT, WRONG_THERE, OtherNumbers, OtherRanks
 from gradcli.runner.outcome.sharing import Broken, Spared, sparing_others
 from gradcli.verdict import Verdict
 from gradcli.watchdog.case import watched
@@ -59,6 +58,8 @@ class Search:
     breaking: list[tuple[Draft, Draft, str]] = field(default_factory=list)
     """Drafts, each before and after an edit that is proven for the target, and a Function that fails with it."""
     _doubtful: list[tuple[Draft, Draft, Proof]] = field(default_factory=list)
+    _limited: list[tuple[Draft, Draft, str]] = field(default_factory=list)
+    """Drafts, each before and after an edit that is wrong at another value of a number, and that value."""
     _originals: Sequence[Draft] = ()
     _varied: dict[Captured, Probes] = field(default_factory=dict)
 
@@ -75,6 +76,7 @@ class Search:
             (self._corrected_here, ""),
             (self._pushed_forward, ""),
             (self._recomputed, "recomputes"),
+            (self._right_at_these_numbers, ""),
             (self._marked, "once"),
         )
         self._originals = drafts
@@ -96,6 +98,8 @@ class Search:
         """The first correction that came with a name and is proven."""
         for text in dict.fromkeys(f.corrected for f in seen.findings if f.corrected is not None):
             made = None if text in self.refused else draft.at(text)
+            if made is not None and self._is_limited(draft, made):
+                continue
             proof = None if made is None else proof_of(self.ready, self.target, made.codes, check=check_object)
             if made is None or proof is None:
                 self.missed += [] if made is None else [(draft, made)]
@@ -124,6 +128,24 @@ class Search:
     def _corrected_here(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:  # noqa: ARG002 - a step
         """A correction that came with a name, and is right only for the present values of captured numbers."""
         return next(((made, proof) for before, made, proof in self._doubtful if before is draft), None)
+
+    def _is_limited(self, draft: Draft, made: Draft) -> bool:
+        """Whether an edit is wrong at another value of a number: it is offered if nothing else is found."""
+        value = self._other_numbers.wrong_with(made.codes)
+        self._limited += [] if value is None else [(draft, made, value)]
+        return value is not None
+
+    def _right_at_these_numbers(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:  # noqa: ARG002 - a step
+        """An edit that is wrong at another value of a number, which the proof says."""
+        own = [each for each in self._limited if each[0].backward.function is draft.backward.function]
+        for before, made, value in own[:_BRANCHES]:
+            proof = proof_of(self.ready, self.target, made.codes, check=check_object)
+            enough = proof is not None and self._is_enough(proof, before, made)
+            found = self._sparing_others(before, made, proof) if proof is not None and enough else None
+            if found is not None:
+                qualified = self._qualified(found[1], made)
+                return found[0], replace(qualified, unproven=(*qualified.unproven, WRONG_AT.format(value)))
+        return None
 
     def _is_enough(self, proof: Proof, draft: Draft, made: Draft) -> bool:
         """Whether a proof reaches the order that was wrong, and tells sizes from numbers if the edit brings one in.
@@ -210,6 +232,10 @@ class Search:
         return 2 if wanted and is_differentiable(self.ready, self.target, self.seed) else 1
 
     @cached_property
+    def _other_numbers(self) -> OtherNumbers:
+        return OtherNumbers(ready=self.ready, target=self.target, check=check_object)
+
+    @cached_property
     def _other_ranks(self) -> OtherRanks:
         return OtherRanks(ready=self.ready, target=self.target, check=check_object)
 
@@ -239,7 +265,7 @@ class Search:
         """The draft with one mistake after the other fixed, and the proof of the last version."""
         with running(draft.codes):
             probes, wrong = self._probes(seen)
-            setting = self._setting(draft, probes, wrong or frozenset())
+            setting = setting_of(self.ready, draft, probes, wrong or frozenset())
         if setting is None:
             return None
         partial: list[tuple[float, Candidate]] = []
@@ -264,7 +290,7 @@ class Search:
                 made = draft.with_changes(candidate.changes)
                 if made is None or made.file.text in self.refused:
                     continue
-                if proofs and not self._holds_at_other_sizes(draft, made, wrong):
+                if (proofs and not self._holds_at_other_sizes(draft, made, wrong)) or self._is_limited(draft, made):
                     continue
                 proofs += 1
                 proof = proof_of(self.ready, self.target, made.codes, check=check_object)
@@ -354,37 +380,6 @@ class Search:
                 left = probes.left(wrong)
             if left is not None:
                 yield number, candidate, left
-
-    def _setting(self, draft: Draft, probes: Probes, wrong: frozenset[int]) -> Setting | None:
-        """What backward can use, seen in a run at every probe."""
-        part = draft.backward
-        code = draft.codes.get(part.function, part.function.__code__)
-        framework: Any = self.ready.backend.framework  # type: ignore[attr-defined]  # every backend here has one
-        known = usable(draft, code)
-        around: dict[str, Any] = {name: each.value for name, each in known.items()}
-        owners = {name.partition(".")[0] for name in known if "." in name}
-        around |= {owner: part.function.__globals__[owner] for owner in owners}
-        scopes = []
-        for probe in probes.each or ():
-            seen = around | names_at_end(code, probe.returned)
-            scopes.append(scope_of(seen, part.node, framework.is_tensor, framework=self.ready.backend.name))
-        if not scopes or any([a.text for a in s.atoms] != [a.text for a in scopes[0].atoms] for s in scopes):
-            scopes = scopes[:1]
-        if not scopes:
-            return None
-        subject = probes.each[0].subject
-        returned = probes.each[0].returned()
-        return Setting(
-            draft=draft,
-            scopes=tuple(scopes),
-            idiom=self._idiom(draft),
-            parameters=len(subject.arguments),
-            positions=tuple(subject.active[place] for place in sorted(wrong)),
-            count=0 if returned is None or not wrong else len(returned),
-            plain=tuple(a.name for a in subject.arguments if not a.is_tensor),
-            is_complex=any(b.complex for b in (*subject.domain.blocks, *subject.codomain.blocks)),
-            to_array=framework.to_array,
-        )
 
 
 def _mark(code: Any) -> bytes:

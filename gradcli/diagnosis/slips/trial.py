@@ -48,7 +48,7 @@ from gradcli.edits.regrouping import (
 )
 from gradcli.edits.renaming import renamed
 from gradcli.edits.scope import Scope, scope_of
-from gradcli.edits.statements import rearranged, sliced, summed_up, unpacked
+from gradcli.edits.statements import rearranged, sliced, summed_up, unpacked, with_numbers
 from gradcli.errors import OverrunError
 
 PROOFS = 12
@@ -141,7 +141,8 @@ class Trial:
         scope = self._scope(next(iter(self._benches[0].seen)))
         parameters = len(self._benches[0].facts.subject.arguments)
         if self._draft.role == "backward":
-            candidates = [*rearranged(node, parameters, scope), *unpacked(node), *sliced(node), *summed_up(node)]
+            edits = (unpacked(node), sliced(node), summed_up(node), with_numbers(node, scope))
+            candidates = [*rearranged(node, parameters, scope), *itertools.chain(*edits)]
         else:
             own = saved_alone(node)
             candidates = [c for c in (*sliced(node), *summed_up(node)) if c.changes[0].old in own]

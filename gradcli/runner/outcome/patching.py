@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from gradcli.diagnosis.slips.wording import CORRECTED
 from gradcli.edits.draft import drafts_for
@@ -20,7 +21,7 @@ from gradcli.runner.outcome.proof import (
     tells_sizes,
     within,
 )
-from gradcli.runner.outcome.ranks import OtherRanks
+from gradcli.runner.outcome.ranks import OtherNumbers, OtherRanks
 from gradcli.runner.outcome.sharing import Spared, sparing_others
 from gradcli.watchdog.case import Watchdog
 from gradcli.watchdog.limit import DELAY, TimeLimit
@@ -63,7 +64,9 @@ def with_patch(
             continue
         holds = tells_sizes(ready, target, made.codes, check=check, limit=limit)
         holds = holds and tells_numbers(ready, target, draft, made, check=check)
-        if holds and OtherRanks(ready=within(ready, limit), target=target, check=check).hold(made.codes):
+        others: dict[str, Any] = {"ready": within(ready, limit), "target": target, "check": check}
+        holds = holds and OtherNumbers(**others).wrong_with(made.codes) is None
+        if holds and OtherRanks(**others).hold(made.codes):
             spared = sparing_others(ready, target, draft, made, check=check, limit=limit)
             if not isinstance(spared, Spared):
                 continue

@@ -1,7 +1,10 @@
-"""Whether an edit of backward is right where inputs have another number of axes, which forward may take as well."""
+"""Whether an edit of backward is right at inputs of other kinds that forward may take as well.
+
+They have another number of axes, or other values of the arguments that are real numbers.
+"""
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import CodeType, FunctionType
@@ -14,10 +17,12 @@ from gradcli.frozen import dataclass
 from gradcli.inputs.domains import INTEGRAL
 from gradcli.results import CheckResult
 from gradcli.runner.arguments.prepare import Prepared
+from gradcli.runner.outcome.modes import other_numbers
 from gradcli.runner.outcome.proof import CaseCheck, checked, failures_of, input_of, of_shape, rebuilt
 from gradcli.verdict import Verdict
 
 WRONG_THERE = "with another number of axes, which forward takes as well, the patched backward is not right"
+WRONG_AT = "with {}, which forward takes as well, the patched backward is not right"
 _JUDGED = (Verdict.PASSED, Verdict.FAILED)
 _ONLY = ("returns", "gradient")
 
@@ -36,27 +41,57 @@ class OtherRanks:
         meant = self._meant  # of the code as it is
         with running(codes):
             for inputs in meant:
-                there = self._checked(rebuilt(self.ready, self.target, codes), inputs)
+                there = _checked(self.check, self.ready, rebuilt(self.ready, self.target, codes), inputs)
                 if there is None or there.verdict not in (Verdict.PASSED, Verdict.INCONCLUSIVE):
                     return False
         return True
 
     @cached_property
     def _meant(self) -> tuple[tuple[InputSpec, ...], ...]:
-        """The inputs for which backward is meant as it is.
+        """The inputs for which backward is meant as it is."""
+        return tuple(_meant(self.check, self.ready, self.target, _of_other_ranks(self.ready)))
 
-        It returns gradients of the right shapes there, and those that are right at the case's own inputs are so there.
-        """
-        there = ((inputs, self._checked(self.target, inputs)) for inputs in _of_other_ranks(self.ready))
-        judged = [(inputs, found) for inputs, found in there if found is not None and found.verdict in _JUDGED]
-        fitting = [(i, _wrong_in(found)) for i, found in judged if not any(of_shape(e) for e in failures_of(found))]
-        own = self._checked(self.target, None) if any(wrong for _, wrong in fitting) else None
-        return tuple(inputs for inputs, wrong in fitting if own is None or wrong <= _wrong_in(own))
 
-    def _checked(self, target: object, inputs: tuple[InputSpec, ...] | None) -> CheckResult | None:
-        case = self.ready.case
-        settings = replace(case.settings, order=1, samples=1, only=_ONLY)
-        return checked(self.check, replace(self.ready, case=replace(case, settings=settings)), target, inputs)
+@final
+@dataclass(frozen=True, kw_only=True)
+class OtherNumbers:
+    """A target at other values of real numbers: `min(1, c)` is `c` only while `c` is less than 1."""
+
+    ready: Prepared
+    target: object
+    check: CaseCheck
+
+    def wrong_with(self, codes: Mapping[FunctionType, CodeType]) -> str | None:
+        """The value of a number, as `c=1.5`, at which new code is wrong although backward is meant for it, if any."""
+        for text, inputs in other_numbers(self.ready, codes):
+            with running(codes):
+                there = _checked(self.check, self.ready, rebuilt(self.ready, self.target, codes), inputs)
+            if there is None or not failures_of(there):
+                continue
+            if any(_meant(self.check, self.ready, self.target, [inputs])):
+                return text
+        return None
+
+
+def _meant(
+    check: CaseCheck, ready: Prepared, target: object, others: Iterable[tuple[InputSpec, ...]]
+) -> Iterator[tuple[InputSpec, ...]]:
+    """Those of other inputs for which backward is meant as it is.
+
+    It returns gradients of the right shapes there, and those that are right at the case's own inputs are so there.
+    """
+    there = ((inputs, _checked(check, ready, target, inputs)) for inputs in others)
+    judged = [(inputs, found) for inputs, found in there if found is not None and found.verdict in _JUDGED]
+    fitting = [(i, _wrong_in(found)) for i, found in judged if not any(of_shape(e) for e in failures_of(found))]
+    own = _checked(check, ready, target, None) if any(wrong for _, wrong in fitting) else None
+    return (inputs for inputs, wrong in fitting if own is None or wrong <= _wrong_in(own))
+
+
+def _checked(
+    check: CaseCheck, ready: Prepared, target: object, inputs: tuple[InputSpec, ...] | None
+) -> CheckResult | None:
+    settings = replace(ready.case.settings, order=1, samples=1, only=_ONLY)
+    return checked(check, replace(ready, case=replace(ready.case, settings=settings)), target, inputs)
 
 
 def _wrong_in(result: CheckResult) -> frozenset[str | None]:
