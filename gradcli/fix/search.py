@@ -290,10 +290,11 @@ class Search:
                 made = draft.with_changes(candidate.changes)
                 if made is None or made.file.text in self.refused:
                     continue
-                if (proofs and not self._holds_at_other_sizes(draft, made, wrong)) or self._is_limited(draft, made):
+                if proofs and not self._holds_at_other_sizes(draft, made, wrong):
                     continue
-                proofs += 1
-                proof = proof_of(self.ready, self.target, made.codes, check=check_object)
+                limited = self._is_limited(draft, made)
+                proofs += not limited
+                proof = None if limited else proof_of(self.ready, self.target, made.codes, check=check_object)
                 enough = proof is not None and self._is_enough(proof, draft, made)
                 found = self._sparing_others(draft, made, proof) if proof is not None and enough else None
                 if found is not None:
