@@ -37,6 +37,8 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Eq: (ast.NotEq, ast.GtE, ast.LtE),
     ast.NotEq: (ast.Eq, ast.Gt, ast.Lt),
 }
+_BY_VALUE = 0.6
+"""What a number costs more than others where backward has a name for it: more than that name."""
 _FAMILIES = (
     ("sum", "mean"),
     ("sin", "cos"),
@@ -86,7 +88,7 @@ def swaps(node: ast.expr, scope: Scope, idiom: Idiom) -> Iterator[Candidate]:
 
 def _swapped(node: ast.expr, scope: Scope, idiom: Idiom) -> Iterator[tuple[float, ast.AST]]:
     if isinstance(node, ast.Constant):
-        yield from _constants(node, idiom)
+        yield from ((cost + _BY_VALUE * _has_value(new, scope), new) for cost, new in _constants(node, idiom))
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not | ast.Invert):
         yield from _unsigned(node, idiom)
     elif isinstance(node, ast.BinOp):
@@ -113,6 +115,11 @@ def _swapped(node: ast.expr, scope: Scope, idiom: Idiom) -> Iterator[tuple[float
     elif _is_number(node, float):  # the whole of `-1`, before its `1`
         own = 0.3 if isinstance(node, ast.Constant) else 0.2
         yield from ((own + atom.length, atom.node) for atom in scope.numbers)
+
+
+def _has_value(node: ast.AST, scope: Scope) -> bool:
+    """Whether a number is the value of one that backward has a name for."""
+    return any(scope.value_of(atom) == getattr(node, "value", None) for atom in scope.numbers)
 
 
 def _unsigned(node: ast.UnaryOp, idiom: Idiom) -> Iterator[tuple[float, ast.AST]]:

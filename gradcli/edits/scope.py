@@ -59,6 +59,11 @@ class Scope:
         """Numbers in names and on ctx."""
         return tuple(a for a in self.atoms if not a.is_tensor)
 
+    def value_of(self, atom: Atom) -> object:
+        """The value of a name, or of what is read from one; None where it cannot be read."""
+        found = _value(atom.text, self.values)
+        return None if found is self.values else found
+
 
 def names_at_end(code: CodeType, run: Callable[[], object]) -> dict[str, Any]:
     """The local names of the last call of a code object while `run` runs; empty where it cannot be seen."""

@@ -1,8 +1,9 @@
 """Other inputs at which a correction of backward has to be right as well: other values, numbers and sizes."""
 
+import ast
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,6 +22,10 @@ _BEYOND = (3.0, -3.0)
 gradient that is wrong on one side of a threshold has corrections that only hold on that side."""
 _SMALLER = 0.75
 """Factor of float arguments: within what half to twice a number would be, and no probability or decay leaves [0, 1]."""
+_MOST_WRITTEN = 2
+"""Numbers of backward on the other side of which a float argument is tried."""
+_PLACED = ("dim", "axis", "axes", "dims")
+"""Names of whole numbers that choose an axis: at another one an edit may be meant for this one."""
 _TINY, _AMONG = 0.01, (2.0, 0.5, 0.125)
 """A number below the first part of an input's median entry is raised to the others: to where outputs may lie."""
 _LONGER = 2
@@ -87,19 +92,20 @@ def with_zeros(facts: Facts) -> Iterator[Facts]:
             yield there.bound_anew()
 
 
-def at_other_numbers(facts: Facts) -> Iterator[Facts]:
-    """The facts with other values of float arguments; none without any, or where forward rejects these.
+def at_other_numbers(facts: Facts, written: Collection[float] = ()) -> Iterator[Facts]:
+    """The facts with other values of arguments that are numbers; none without any, or where forward rejects these.
 
-    They change by different factors. With one factor, `a * b` and `a ** 2` would change alike.
+    Real ones change by different factors. With one factor, `a * b` and `a ** 2` would change alike.
     Numbers much smaller than the inputs then lie among these, except tolerances: `y > 0` and `y > floor` are the same
-    where no `y` lies between.
+    where no `y` lies between. Then each number alone is on the other side of those `written` in backward, and each
+    whole one is larger or smaller by one.
     """
     given = with_defaults(facts.subject.arguments, facts.subject.info)
     sizes = [np.median(np.abs(a.value)) for a in given if a.is_tensor and a.requires_grad and a.value.size]
     median = float(min(sizes, default=0.0))
     raised = {a.name for a in given if _is_real(a) and "tol" not in a.name and 0 < abs(a.value) < _TINY * median}
-    for part in (None, *_AMONG) if raised else (None,) if any(map(_is_real, given)) else ():
-        arguments = [
+    made = [
+        [
             replace(a, value=math.copysign(part * median, a.value))
             if part is not None and a.name in raised
             else replace(a, value=_SMALLER ** (1 / (1 + number)) * a.value)
@@ -107,6 +113,12 @@ def at_other_numbers(facts: Facts) -> Iterator[Facts]:
             else a
             for number, a in enumerate(given)
         ]
+        for part in ((None, *_AMONG) if raised else (None,) if any(map(_is_real, given)) else ())
+    ]
+    for number, each in enumerate(given):
+        values = () if each.name in raised else _beyond(each, written)
+        made += [[*given[:number], replace(each, value=value), *given[number + 1 :]] for value in values]
+    for arguments in made:
         there = facts.at(_values(facts), arguments)
         if there is not None:
             yield there.bound_anew()
@@ -114,6 +126,24 @@ def at_other_numbers(facts: Facts) -> Iterator[Facts]:
 
 def _is_real(argument: Argument) -> bool:
     return not argument.is_tensor and isinstance(argument.value, float)
+
+
+def _beyond(argument: Argument, written: Collection[float]) -> list[float]:
+    """Values of a number beyond the nearest ones written, of the same sign; of a whole one, one more and one less."""
+    value = argument.value
+    if argument.is_tensor or type(value) not in (int, float) or not value or argument.name.lower() in _PLACED:
+        return []
+    if isinstance(value, int):
+        return [n for n in (value + 1, value - 1) if n * value > 0]
+    own = abs(value)
+    nearest = sorted({abs(n) for n in written if n}, key=lambda size: abs(size - own))[:_MOST_WRITTEN]
+    return [math.copysign(size / _SMALLER**2 if size >= own else size * _SMALLER, value) for size in nearest]
+
+
+def numbers_in(node: ast.AST) -> list[float]:
+    """The numbers written in a function."""
+    values = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant)]
+    return [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
 def at_other_sizes(facts: Facts) -> Facts | None:

@@ -35,6 +35,7 @@ from gradcli.diagnosis.slips.elsewhere import (
     at_other_values,
     at_reordered_sizes,
     far_away,
+    numbers_in,
     with_zeros,
 )
 from gradcli.diagnosis.slips.hooks import Hooks, hooked, places_in, running
@@ -333,7 +334,8 @@ class SlipSearch:
         if self._far is None:
             origin = None if self._facts.origin is None else self._facts.origin.bound_anew()
             here = self._facts
-            meant = (origin, *at_other_numbers(here), at_other_sizes(here), *at_reordered_sizes(here))
+            written = () if self._draft is None else numbers_in(self._draft.backward.node)
+            meant = (origin, *at_other_numbers(here, written), at_other_sizes(here), *at_reordered_sizes(here))
             self._far = [*far_away(self._facts), *((facts, True) for facts in meant if facts is not None)]
         return self._far
 
