@@ -109,12 +109,20 @@ def _swapped(node: ast.expr, scope: Scope, idiom: Idiom) -> Iterator[tuple[float
         yield from ((0.1 + atom.length, atom.node) for atom in scope.numbers)
         yield from ((1.2, size) for _, size in size_factors(scope, idiom))
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-        shown = ast.unparse(node)
-        if any(atom.text == shown for atom in scope.atoms):
-            yield from ((atom.length, atom.node) for atom in scope.atoms if atom.text != shown)
+        yield from _named(node, scope)
     elif _is_number(node, float):  # the whole of `-1`, before its `1`
         own = 0.3 if isinstance(node, ast.Constant) else 0.2
         yield from ((own + atom.length, atom.node) for atom in scope.numbers)
+
+
+def _named(node: ast.expr, scope: Scope) -> Iterator[tuple[float, ast.AST]]:
+    """Other values that backward has, in the place of one; a tensor with an axis more, as another one has."""
+    shown = ast.unparse(node)
+    if any(atom.text == shown for atom in scope.atoms):
+        yield from ((atom.length, atom.node) for atom in scope.atoms if atom.text != shown)
+        ranks = {atom.text: len(atom.shape) for atom in scope.atoms if atom.is_tensor}
+        if shown in ranks and ranks[shown] + 1 in ranks.values():
+            yield 1.6, build("E[..., None]", E=node)
 
 
 def _has_value(node: ast.AST, scope: Scope) -> bool:

@@ -160,6 +160,28 @@ def _combined(target: ast.Name | ast.Subscript, operation: ast.operator, value: 
     return ast.Assign(targets=[target], value=ast.BinOp(left=left, op=operation, right=value), lineno=1)
 
 
+def together(definition: ast.FunctionDef | ast.Lambda, scope: Scope, idiom: Idiom) -> Iterator[Candidate]:
+    """Two numbers or all uses of a matrix in one statement, changed at once."""
+    yield from with_numbers(definition, scope)
+    yield from with_transposes(definition, scope, idiom)
+
+
+def with_transposes(definition: ast.FunctionDef | ast.Lambda, scope: Scope, idiom: Idiom) -> Iterator[Candidate]:
+    """A matrix that a statement uses more than once, transposed everywhere in it: `B.T @ g @ B.T`."""
+    ranks = {atom.text: len(atom.shape) for atom in scope.tensors if len(atom.shape) > 1 and atom.text.isidentifier()}
+    for statement in _own(definition) if ranks and not isinstance(definition, ast.Lambda) else ():
+        if not isinstance(statement, ast.Assign | ast.Return) or statement.value is None:
+            continue
+        owners = [n.value for n in ast.walk(statement.value) if isinstance(n, ast.Attribute)]
+        names = [n for n in ast.walk(statement.value) if isinstance(n, ast.Name) and n not in owners]
+        for name, rank in ranks.items():
+            uses = [n for n in names if n.id == name]
+            if len(uses) > 1:
+                yield Candidate(1.9, tuple(Change(n, idiom.transposes(n, rank)[0]) for n in uses))
+                if idiom.by_methods:
+                    yield Candidate(2, tuple(Change(n, build("E.mT", E=n)) for n in uses))
+
+
 def with_numbers(definition: ast.FunctionDef | ast.Lambda, scope: Scope) -> Iterator[Candidate]:
     """Two numbers written in one statement as values that backward has: `clamp(-c, c)` for `clamp(-1, 1)`.
 

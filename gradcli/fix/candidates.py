@@ -53,8 +53,8 @@ from gradcli.edits.statements import (
     out_of_place,
     rearranged,
     returned_values,
+    together,
     unpacked,
-    with_numbers,
 )
 from gradcli.fix.fitting import Fit, Library
 from gradcli.frozen import dataclass
@@ -187,7 +187,7 @@ def near(setting: Setting) -> Iterator[Candidate]:
     yield from filled(definition, setting.scope)
     yield from assigned(definition)
     yield from unpacked(definition)
-    yield from with_numbers(definition, setting.scope)
+    yield from together(definition, setting.scope, setting.idiom)
     for node in setting.expressions:
         yield from swaps(node, setting.scope, setting.idiom)
         yield from reversed_runs(node, setting.idiom)

@@ -48,7 +48,7 @@ from gradcli.edits.regrouping import (
 )
 from gradcli.edits.renaming import renamed
 from gradcli.edits.scope import Scope, scope_of
-from gradcli.edits.statements import rearranged, sliced, summed_up, unpacked, with_numbers
+from gradcli.edits.statements import rearranged, sliced, summed_up, together, unpacked
 from gradcli.errors import OverrunError
 
 PROOFS = 12
@@ -141,7 +141,7 @@ class Trial:
         scope = self._scope(next(iter(self._benches[0].seen)))
         parameters = len(self._benches[0].facts.subject.arguments)
         if self._draft.role == "backward":
-            edits = (unpacked(node), sliced(node), summed_up(node), with_numbers(node, scope))
+            edits = (unpacked(node), sliced(node), summed_up(node), together(node, scope, self._idiom))
             candidates = [*rearranged(node, parameters, scope), *itertools.chain(*edits)]
         else:
             own = saved_alone(node)

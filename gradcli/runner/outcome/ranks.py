@@ -22,6 +22,8 @@ from gradcli.runner.outcome.proof import CaseCheck, checked, failures_of, input_
 from gradcli.verdict import Verdict
 
 WRONG_THERE = "with another number of axes, which forward takes as well, the patched backward is not right"
+_MOST_BROADCAST = 2
+"""Inputs that are tried with an axis less than others of their shape."""
 WRONG_AT = "with {}, which forward takes as well, the patched backward is not right"
 _JUDGED = (Verdict.PASSED, Verdict.FAILED)
 _ONLY = ("returns", "gradient")
@@ -101,7 +103,8 @@ def _wrong_in(result: CheckResult) -> frozenset[str | None]:
 def _of_other_ranks(ready: Prepared) -> Iterator[tuple[InputSpec, ...]]:
     """The inputs where those with the most axes have one more, the first or the last, or lack the first.
 
-    None where documentation gives a shape, or such an input has values of its own.
+    Of inputs of one shape, each one of the first few alone lacks the first axis as well: it is then broadcast. None
+    where documentation gives a shape, or such an input has values of its own.
     """
     specs = ready.supply.specs
     rank = max((len(s.shape) for s in specs if s.shape is not None), default=0)
@@ -112,3 +115,6 @@ def _of_other_ranks(ready: Prepared) -> Iterator[tuple[InputSpec, ...]]:
     length = next(n for n in itertools.count(FEWEST) if all(n not in (s.shape or ()) for s in specs))
     for first, cut, last in (((length,), 0, ()), ((), 0, (length,)), *((((), 1, ()),) if rank > 1 else ())):
         yield tuple(replace(s, shape=(*first, *(s.shape or ())[cut:], *last)) if s in longest else s for s in specs)
+    alike = [s for s in longest if [other.shape for other in longest].count(s.shape) > 1]
+    for spec in alike[:_MOST_BROADCAST]:
+        yield tuple(replace(s, shape=(s.shape or ())[1:]) if s is spec else s for s in specs)
