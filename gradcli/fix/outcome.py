@@ -15,6 +15,9 @@ from gradcli.runner.arguments.prepare import Prepared
 from gradcli.verdict import Verdict
 from gradcli.watchdog.case import Watchdog
 
+_MOST = 3
+"""Edits that are no patches, of which the first that corrects something is named."""
+
 
 def fixed(
     ready: Prepared, target: object, name: str, *, ends: float, refused: frozenset[str] = frozenset()
@@ -48,7 +51,8 @@ def _reason(search: Search, seen: Examination) -> str:
         return f"{none} and leaves other Functions right; {breaking(search.ready, *search.breaking[0])}"
     if not search.missed:
         return none
-    left = remaining(search.ready, search.target, seen, *search.missed[0])
+    said = (remaining(search.ready, search.target, seen, *each) for each in search.missed[:_MOST])
+    left = next((each for each in said if each is not None), None)
     return none if left is None else f"{none}; {left}"
 
 

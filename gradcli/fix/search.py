@@ -299,8 +299,8 @@ class Search:
                 found = self._sparing_others(draft, made, proof) if proof is not None and enough else None
                 if found is not None:
                     return found[0], self._qualified(found[1], made) if candidate in deferred else found[1]
-                if wrong and not enough:
-                    partial.append((candidate.cost + 1, candidate))
+                if not enough:
+                    partial += [(candidate.cost + 1, candidate)] if wrong else []
                     self.missed.append((draft, made))
         return self._continued(draft, partial, wrong, rounds)
 
