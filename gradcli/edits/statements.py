@@ -160,10 +160,33 @@ def _combined(target: ast.Name | ast.Subscript, operation: ast.operator, value: 
     return ast.Assign(targets=[target], value=ast.BinOp(left=left, op=operation, right=value), lineno=1)
 
 
-def together(definition: ast.FunctionDef | ast.Lambda, scope: Scope, idiom: Idiom) -> Iterator[Candidate]:
-    """Two numbers or all uses of a matrix in one statement, changed at once."""
+def of_statements(definition: ast.FunctionDef | ast.Lambda, scope: Scope, idiom: Idiom) -> Iterator[Candidate]:
+    """A statement left out; two numbers or all uses of a matrix in one statement, changed at once."""
+    yield from dropped(definition)
     yield from with_numbers(definition, scope)
     yield from with_transposes(definition, scope, idiom)
+
+
+def dropped(definition: ast.FunctionDef | ast.Lambda) -> Iterator[Candidate]:
+    """A statement left out that changes what a name or a tensor held before: `r[k] = 1.01 * r[k]`, `g.mul_(2)`."""
+    for node in _own(definition) if isinstance(definition, ast.FunctionDef) else ():
+        inner = node  # of a loop or a branch with one statement nothing is left without that
+        while isinstance(inner, ast.For | ast.If) and len(inner.body) == 1 and not inner.orelse:
+            inner = inner.body[0]
+        if isinstance(inner, ast.AugAssign) or (isinstance(inner, ast.Assign) and _changes(inner)) or _writes(inner):
+            yield Candidate(0.9, (Change(node, ()),))
+
+
+def _changes(node: ast.Assign) -> bool:
+    """Whether an assignment writes entries of a tensor, or computes a name from its own value."""
+    read = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
+    return all(isinstance(t, ast.Subscript) or (isinstance(t, ast.Name) and t.id in read) for t in node.targets)
+
+
+def _writes(node: ast.AST) -> bool:
+    """Whether a statement only calls a method that writes into its tensor."""
+    called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr.endswith("_") and not called.attr.endswith("__")
 
 
 def with_transposes(definition: ast.FunctionDef | ast.Lambda, scope: Scope, idiom: Idiom) -> Iterator[Candidate]:

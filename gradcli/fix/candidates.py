@@ -50,10 +50,10 @@ from gradcli.edits.statements import (
     assigned,
     filled,
     multiplied_by_cotangent,
+    of_statements,
     out_of_place,
     rearranged,
     returned_values,
-    together,
     unpacked,
 )
 from gradcli.fix.fitting import Fit, Library
@@ -187,7 +187,7 @@ def near(setting: Setting) -> Iterator[Candidate]:
     yield from filled(definition, setting.scope)
     yield from assigned(definition)
     yield from unpacked(definition)
-    yield from together(definition, setting.scope, setting.idiom)
+    yield from of_statements(definition, setting.scope, setting.idiom)
     for node in setting.expressions:
         yield from swaps(node, setting.scope, setting.idiom)
         yield from reversed_runs(node, setting.idiom)

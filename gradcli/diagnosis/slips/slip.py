@@ -23,7 +23,8 @@ class Slip:
     `cost` counts what the edit adds, exchanges or removes; `fixes` are the active inputs whose gradients it makes
     right; `borrowed` says that it uses names of forward's that backward does not have; `more` are further changes of
     the same edit; `at_these_ranks` says that the gradient is still wrong where inputs have an axis more, `first_alone`
-    that its own derivative is wrong. For statements, and what is not an expression, `number` is None.
+    that its own derivative is wrong. For statements, and what is not an expression, `number` is None; a statement that
+    should not be there has `pass` in its place.
     """
 
     cost: float
@@ -41,7 +42,12 @@ class Slip:
     @property
     def changes(self) -> tuple[Change, ...]:
         """All changes of the edit."""
-        return (Change(self.old, self.new), *self.more)
+        return (Change(self.old, () if self.drops else self.new), *self.more)
+
+    @property
+    def drops(self) -> bool:
+        """Whether a statement is left out."""
+        return isinstance(self.new, ast.Pass)
 
     @property
     def line(self) -> int:

@@ -48,7 +48,7 @@ from gradcli.edits.regrouping import (
 )
 from gradcli.edits.renaming import renamed
 from gradcli.edits.scope import Scope, scope_of
-from gradcli.edits.statements import rearranged, sliced, summed_up, together, unpacked
+from gradcli.edits.statements import of_statements, rearranged, sliced, summed_up, unpacked
 from gradcli.errors import OverrunError
 
 PROOFS = 12
@@ -141,14 +141,15 @@ class Trial:
         scope = self._scope(next(iter(self._benches[0].seen)))
         parameters = len(self._benches[0].facts.subject.arguments)
         if self._draft.role == "backward":
-            edits = (unpacked(node), sliced(node), summed_up(node), together(node, scope, self._idiom))
+            edits = (unpacked(node), sliced(node), summed_up(node), of_statements(node, scope, self._idiom))
             candidates = [*rearranged(node, parameters, scope), *itertools.chain(*edits)]
         else:
             own = saved_alone(node)
             candidates = [c for c in (*sliced(node), *summed_up(node)) if c.changes[0].old in own]
         for candidate in candidates:
             change, *more = candidate.changes
-            if steers(change.old, self._draft) or isinstance(change.new, tuple):
+            old, new = change.old, change.new or ast.Pass()
+            if steers(old, self._draft) or isinstance(new, tuple):
                 continue
             edited = self._draft.codes_with(candidate.changes)
             if edited is None:
@@ -156,7 +157,6 @@ class Trial:
             with running({**self._codes, **edited}):
                 fixed = self._better()
             if fixed:
-                old, new = change.old, change.new
                 yield Slip(cost=candidate.cost, number=None, old=old, new=new, fixes=fixed, more=tuple(more))
 
     def _scope(self, place: int) -> Scope:

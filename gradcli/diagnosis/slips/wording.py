@@ -32,6 +32,8 @@ def sentence_of(slip: Slip, draft: Draft, name: str) -> str:
     corrected = f"{CORRECTED}{limits}{_to_be_saved(slip, draft)}"
     while not all(draft.tree.is_inside(change.old, around) for change in slip.changes):
         around = draft.tree.parent(around) or draft.tree.file.tree
+    if slip.drops:
+        return f"{name}: line {slip.line}, `{' '.join(old.split())}`, should not be there; {corrected}"
     inside = "" if around is slip.old else f" in `{ast.unparse(around)}`"
     if slip.role is Role.FACTOR and slip.part == "-1":
         what = "has the wrong sign"
@@ -73,9 +75,10 @@ def kind_of(slip: Slip, draft: Draft, cotangents: set[str], *, in_part: bool) ->
 
     `in_part` says that the gradient is wrong in some entries and right in others.
     """
-    if _is_calculated_in_forward(slip):
+    if _is_calculated_in_forward(slip) or (slip.drops and not in_part):
         return FindingKind.WRONG_GRADIENT
-    if isinstance(slip.old, ast.Compare) or _combines_masks(slip.old) or _inverts(slip.new) or _chooses(slip):
+    is_masked = isinstance(slip.old, ast.Compare) or _combines_masks(slip.old) or _inverts(slip.new)
+    if is_masked or slip.drops or _chooses(slip):
         return FindingKind.WRONG_ENTRIES
     if isinstance(slip.old, ast.Slice) or (_is_index(slip.old, draft) and not _is_of_shape(slip.old, draft)):
         return FindingKind.WRONG_SHIFT
