@@ -4,19 +4,23 @@ They have another number of axes, or other values of the arguments that are real
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import CodeType, FunctionType
 from typing import final
 
-from gradcli.cases import InputSpec
+import numpy as np
+
+from gradcli.cases import InputsFrom, InputSpec
 from gradcli.diagnosis.slips.elsewhere import ELEMENTWISE, FEWEST, gives_ranks
 from gradcli.diagnosis.slips.hooks import running
+from gradcli.errors import GradcliError
 from gradcli.frozen import dataclass
 from gradcli.inputs.domains import INTEGRAL
 from gradcli.results import CheckResult
-from gradcli.runner.arguments.prepare import Prepared
+from gradcli.runner.arguments.buffers import as_supplied
+from gradcli.runner.arguments.prepare import Prepared, prepared
 from gradcli.runner.outcome.modes import other_numbers
 from gradcli.runner.outcome.proof import CaseCheck, checked, failures_of, input_of, of_shape, rebuilt
 from gradcli.verdict import Verdict
@@ -70,9 +74,23 @@ class OtherNumbers:
                 there = _checked(self.check, self.ready, rebuilt(self.ready, self.target, codes), inputs)
             if there is None or not failures_of(there):
                 continue
-            if any(_meant(self.check, self.ready, self.target, [inputs])):
+            meant = any(_meant(self.check, self.ready, self.target, [inputs]))
+            if meant and self._outputs(inputs) == self._outputs(self.ready.supply.specs) is not None:
                 return text
         return None
+
+    def _outputs(self, inputs: Sequence[InputSpec]) -> tuple[bool, ...] | None:
+        """Which outputs are complex, as `(1 - c) ** 0.5` is for `c` above 1; None where some are not finite."""
+        spec = self.ready.case.spec.with_inputs(tuple(inputs), InputsFrom.SPEC)
+        try:
+            made = prepared(self.target, replace(self.ready.case, spec=spec))
+            with made.backend.session():
+                given = as_supplied(made.supply.samples[0](), made.supply)
+                subject = made.backend.bind(self.target, given, info=made.info)
+                value = subject.derivative_map(1).value(subject.point)
+        except GradcliError:
+            return None
+        return tuple(b.complex for b in subject.codomain.blocks) if np.isfinite(value).all() else None
 
 
 def _meant(
