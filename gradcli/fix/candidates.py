@@ -229,7 +229,18 @@ def needed(setting: Setting, inputs: Collection[str | None]) -> Iterator[Candida
         if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("needs_input_grad"):
             for place in wanted:
                 if ast.unparse(node.slice) != str(place):
-                    yield Candidate(1, (Change(node.slice, ast.Constant(value=place)),))
+                    cost = 1 if place in _guarded(setting, node) else 1.5
+                    yield Candidate(cost, (Change(node.slice, ast.Constant(value=place)),))
+
+
+def _guarded(setting: Setting, condition: ast.expr) -> set[int]:
+    """The places of the gradients that are assigned where a condition holds."""
+    above: ast.AST | None = condition
+    while above is not None and not isinstance(above, ast.stmt):
+        above = setting.draft.tree.parent(above)
+    bound = {n.id for n in ast.walk(above or condition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    rows = [v.elts for _, v in returned_values(setting.draft.backward.node) if isinstance(v, ast.Tuple)]
+    return {place for row in rows for place, each in enumerate(row) if isinstance(each, ast.Name) and each.id in bound}
 
 
 def cut_graphs(setting: Setting) -> Iterator[Candidate]:

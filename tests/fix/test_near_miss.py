@@ -41,3 +41,36 @@ def test_nothing_is_said_where_a_patch_is_found(tmp_path, kept):
     result = fixed(tmp_path, kept)
     assert result.patch is not None
     assert result.reason is None
+
+
+LINEAR = """from FRAMEWORK.autograd import Function
+
+
+class Own(Function):
+    @staticmethod
+    def forward(ctx, x, w, b=None):
+        ctx.save_for_backward(x, w)
+        return x @ w.t() if b is None else x @ w.t() + b
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        gx = gw = gb = None
+        if ctx.needs_input_grad[0]:
+            gx = g @ w
+        if ctx.needs_input_grad[0]:
+            gw = g.t() @ x
+        if ctx.needs_input_grad[2]:
+            gb = g.sum(0)
+        return gx, gw, gb
+"""
+
+
+@pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
+def test_a_condition_that_is_corrected_is_named_where_another_one_fails(tmp_path, framework):
+    """Without b there is no `needs_input_grad[2]`."""
+    pytest.importorskip(framework.partition(".")[0])
+    text, name = LINEAR.replace("FRAMEWORK", framework), framework.rpartition(".")[2]
+    result = patched(Specimen("own", "", name, "Own", text, text, frozenset()), tmp_path)[0]
+    assert result.patch is None
+    assert "with line 16 as `if ctx.needs_input_grad[1]:` the gradient of w is right" in result.reason

@@ -80,6 +80,78 @@ FILTER = """class Own(Function):
         (w,) = ctx.saved_tensors
         return F.conv_transpose2d(g, w, padding=1), None
 """
+INVERSE = """class Own(Function):
+    @staticmethod
+    def forward(ctx, a):
+        b = torch.linalg.inv(a)
+        ctx.save_for_backward(b)
+        return b
+
+    @staticmethod
+    def backward(ctx, g):
+        (b,) = ctx.saved_tensors
+        return -b.mT @ g @ b.mT
+"""
+LOGSUMEXP = """class Own(Function):
+    @staticmethod
+    def forward(ctx, x):
+        out = torch.logsumexp(x, -1)
+        ctx.save_for_backward(x, out)
+        return out
+
+    @staticmethod
+    def backward(ctx, g):
+        x, out = ctx.saved_tensors
+        return torch.exp(x - out[..., None]) * g[..., None]
+"""
+RUNNING = """class Own(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.cumsum(-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.flip(-1).cumsum(-1).flip(-1)
+"""
+LEFT = """class Own(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.cumsum(0)
+
+    @staticmethod
+    def backward(ctx, g):
+        r = g.flip(0).cumsum(0).flip(0)
+        return r
+"""
+SCALED = """        for k in range(len(r)):
+            r[k] = r[k] * 1.01
+        return r
+"""
+GATE = """class Own(Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        ctx.k = k
+        ctx.save_for_backward(x)
+        return x * torch.sigmoid(k * x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        s = torch.sigmoid(ctx.k * x)
+        return g * (s + ctx.k * x * s * (1 - s)), None
+"""
+THRESHOLD = """class Own(Function):
+    @staticmethod
+    def forward(ctx, x, thr):
+        ctx.save_for_backward(x)
+        ctx.thr = thr
+        return torch.where(x > thr, x * x, torch.zeros_like(x) + thr)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return torch.where(x > ctx.thr, 2 * x * g, torch.zeros_like(g)), None
+"""
 KERNEL = ["-i", "x=2x2x4x4", "-i", "w=3x2x3x3,grad=false"]
 CASES = {
     "the side of padding": (
@@ -120,3 +192,35 @@ def test_another_form_is_named_and_patched(name, tmp_path):
     assert fixed.returncode == 0, fixed.stdout
     assert "runs forward again" not in fixed.stdout
     assert warm.run_for_text(["check", "own.py:Own", *inputs], tmp_path, imports="torch").returncode == 0
+
+
+SHORT = {
+    "a matrix transposed everywhere": (INVERSE, ("-b.mT @ g @ b.mT", "-b @ g @ b"), [], "-b.mT @ g @ b.mT"),
+    "an axis": (LOGSUMEXP, ("g[..., None]", "g"), [], "* g[..., None]"),
+    "a negative axis": (RUNNING, ("g.flip(-1).", "g."), [], "g.flip(-1).cumsum(-1).flip(-1)"),
+    "a statement too many": (LEFT, ("        return r\n", SCALED), ["-i", "x=3x4"], "flip(0)\n        return r\n"),
+    "an argument, not its value": (GATE, ("ctx.k * x * s", "x * s"), ["-i", "x=3x4", "-a", "k=2"], "ctx.k * x * s"),
+    "a threshold": (THRESHOLD, ("> ctx.thr", "> 0"), ["-i", "x=5x6", "-a", "thr=2"], "x > ctx.thr, 2 * x"),
+}
+TOLD = {
+    "a statement too many": "`for k in range(len(r)): r[k] = r[k] * 1.01`, should not be there; with this corrected",
+    "an argument, not its value": "`g * (s + ctx.k * x * s * (1 - s))` belongs",
+    "a threshold": "`torch.where(x > ctx.thr, 2 * x * g, torch.zeros_like(g))` belongs",
+}
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("framework", ["torch", "gradcli.engine"])
+@pytest.mark.parametrize("name", SHORT)
+def test_a_short_edit_is_preferred_to_running_forward_again(name, framework, tmp_path):
+    text, (right, wrong), inputs, patched = SHORT[name]
+    own, imports = tmp_path / "own.py", "torch" if framework == "torch" else None
+    head = f"import {framework} as torch\nfrom {framework}.autograd import Function\n\n\n"
+    own.write_text(head + text)
+    assert warm.run_for_text(["check", "own.py:Own", *inputs], tmp_path, imports=imports).returncode == 0
+    own.write_text(head + text.replace(right, wrong))
+    fixed = warm.run_for_text(["fix", "own.py:Own", *inputs, "--write", "--force"], tmp_path, imports=imports)
+    assert fixed.returncode == 0, fixed.stdout
+    assert patched in own.read_text(), fixed.stdout
+    assert "not proven" not in fixed.stdout
+    assert TOLD.get(name, "") in fixed.stdout

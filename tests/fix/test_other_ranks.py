@@ -100,3 +100,47 @@ def test_a_patch_that_is_right_for_matrices_alone_says_so(tmp_path):
     assert result.patch is not None
     assert "return g * x / x.numel()" in result.patch.after
     assert WRONG_THERE in result.patch.unproven
+
+
+MEAN = """import FRAMEWORK as torch
+from FRAMEWORK.autograd import Function
+
+
+class Energy(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return (a - b).sin().mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        t = (a - b).cos()
+        t = t / COUNT
+        return g * t, -g * t
+"""
+
+
+@pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
+@pytest.mark.parametrize(("count", "right"), [("t.numel()", True), ("a.numel()", False), ("b.numel()", False)])
+def test_an_edit_holds_where_inputs_are_broadcast(framework, count, right, tmp_path):
+    pytest.importorskip(framework.partition(".")[0])
+    text = MEAN.replace("FRAMEWORK", framework)
+    file = tmp_path / f"own_{framework.partition('.')[0]}.py"
+    file.write_text(text.replace("COUNT", "a.shape[-1]"))
+    given = tuple(InputSpec(name=name, kind="tensor", shape=(3, 4)) for name in "ab")
+    (case,) = plan([CheckSpec(target=f"{file}:Energy").with_inputs(given, InputsFrom.SPEC)], Settings())
+    found = resolve(f"{file}:Energy").object
+    ready = prepared(found, case)
+    draft = draft_for(ready.info)
+    assert draft is not None
+    made = draft.at(text.replace("COUNT", count))
+    assert made is not None
+    assert OtherRanks(ready=ready, target=found, check=check_object).hold(made.codes) is right
+
+
+def test_the_entries_of_what_is_averaged_are_counted(tmp_path):
+    text = MEAN.replace("FRAMEWORK", "gradcli.engine").replace("COUNT", "a.shape[-1]")
+    result, _ = patched(Specimen("own", "", "engine", "Energy", text, text, frozenset(), inputs="a=nm b=nm"), tmp_path)
+    assert result.patch is not None
+    assert "t = t / t.numel()" in result.patch.after
