@@ -38,6 +38,8 @@ _WITH_ZERO = (None, "normal", "uniform", "literal", "npz")
 """Domains that zeros may belong to."""
 _FURTHER = ("*", "...")
 """What stands for any number of axes in a documented shape."""
+_MOST_BROADCAST = 2
+"""Inputs of one shape of which each is broadcast alone."""
 FEWEST = 3
 """The least length of an axis that is added."""
 _Resizing = Callable[[NDArray[Any]], tuple[NDArray[Any], tuple[int, ...]]]
@@ -172,8 +174,9 @@ def at_reordered_sizes(facts: Facts) -> Iterator[Facts]:
 def at_other_ranks(facts: Facts) -> Iterator[Facts]:
     """The facts where the inputs with the most axes have one more, the last one or the first one.
 
-    Axis 1 of a matrix is its last one as well, and an edit along the one may be meant along the other. None where
-    documentation gives a shape: the number of axes is then meant.
+    Axis 1 of a matrix is its last one as well, and an edit along the one may be meant along the other. Then one of
+    several inputs of one shape lacks the first axis, so that it is broadcast: `a.numel()` is not `(a - b).numel()` any
+    more. None where documentation gives a shape: the number of axes is then meant.
     """
     if gives_ranks(facts.subject.info, [a.name for a in facts.subject.arguments]):
         return
@@ -182,7 +185,10 @@ def at_other_ranks(facts: Facts) -> Iterator[Facts]:
     rank = max((a.value.ndim for a in facts.subject.arguments if a.is_tensor), default=0)
     last = partial(_shape_with_axis, rank=rank, length=length, at_end=True)
     first = partial(_shape_with_axis, rank=rank, length=length, at_end=False)
-    yield from _kept(_AT_OTHER_RANKS, facts, [last, first] if rank else [])
+    shapes = [a.value.shape for a in facts.subject.arguments if a.is_tensor and a.requires_grad]
+    alike = (a.value for a in facts.subject.arguments if a.is_tensor and rank and shapes.count(a.value.shape) > 1)
+    broadcast = [partial(_shape_without_axis, of=value) for value in itertools.islice(alike, _MOST_BROADCAST)]
+    yield from _kept(_AT_OTHER_RANKS, facts, [last, first, *broadcast] if rank else [])
 
 
 def gives_ranks(info: TargetInfo, names: Sequence[str]) -> bool:
@@ -218,6 +224,10 @@ def _shape_with_axis(
     if value.ndim < rank:
         return value, value.shape
     return (value[..., None], (*value.shape, length)) if at_end else (value[None], (length, *value.shape))
+
+
+def _shape_without_axis(value: NDArray[Any], *, of: NDArray[Any]) -> tuple[NDArray[Any], tuple[int, ...]]:
+    return (value[0, ...], value.shape[1:]) if value is of else (value, value.shape)
 
 
 def _resized(facts: Facts, reshaped: _Resizing) -> Facts | None:

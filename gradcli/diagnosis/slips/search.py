@@ -172,8 +172,10 @@ class SlipSearch:
         right = frozenset(range(len(self._facts.subject.active))) - tried.trial.wrong
         with running(tried.codes if edited is None else edited):
             for facts in at_other_ranks(self._facts):
-                kept = [judged(facts, p, self._before(facts, tried)) for p in right if facts.is_felt(p)]
-                if False not in kept and self._is_disproved(slip, edited, tried, facts, is_meant=True):
+                before = self._before(facts, tried)
+                meant = all(fit(facts, p, before) for p in slip.fixes)  # or backward is not written to broadcast
+                kept = [judged(facts, p, before) for p in right if facts.is_felt(p)]
+                if meant and False not in kept and self._is_disproved(slip, edited, tried, facts, is_meant=True):
                     return False
         return True
 
