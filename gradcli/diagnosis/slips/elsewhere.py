@@ -186,7 +186,8 @@ def at_other_ranks(facts: Facts) -> Iterator[Facts]:
     last = partial(_shape_with_axis, rank=rank, length=length, at_end=True)
     first = partial(_shape_with_axis, rank=rank, length=length, at_end=False)
     shapes = [a.value.shape for a in facts.subject.arguments if a.is_tensor and a.requires_grad]
-    alike = (a.value for a in facts.subject.arguments if a.is_tensor and rank and shapes.count(a.value.shape) > 1)
+    full = [a.value for a in facts.subject.arguments if a.is_tensor and a.value.ndim and a.value.size]
+    alike = (value for value in full if shapes.count(value.shape) > 1)
     broadcast = [partial(_shape_without_axis, of=value) for value in itertools.islice(alike, _MOST_BROADCAST)]
     yield from _kept(_AT_OTHER_RANKS, facts, [last, first, *broadcast] if rank else [])
 
