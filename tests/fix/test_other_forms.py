@@ -123,7 +123,7 @@ LEFT = """class Own(Function):
         r = g.flip(0).cumsum(0).flip(0)
         return r
 """
-SCALED = """        for k in range(len(r)):
+SCALED = """        for k in range(1, len(r)):
             r[k] = r[k] * 1.01
         return r
 """
@@ -203,7 +203,7 @@ SHORT = {
     "a threshold": (THRESHOLD, ("> ctx.thr", "> 0"), ["-i", "x=5x6", "-a", "thr=2"], "x > ctx.thr, 2 * x"),
 }
 TOLD = {
-    "a statement too many": "`for k in range(len(r)): r[k] = r[k] * 1.01`, should not be there; with this corrected",
+    "a statement too many": "`for k in range(1, len(r)): r[k] = r[k] * 1.01`, should not be there; with this corrected",
     "an argument, not its value": "`g * (s + ctx.k * x * s * (1 - s))` belongs",
     "a threshold": "`torch.where(x > ctx.thr, 2 * x * g, torch.zeros_like(g))` belongs",
 }
