@@ -1,6 +1,6 @@
 """Running the battery on one Function at one set of inputs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -23,7 +23,7 @@ _STOPPING = frozenset({"forward", "returns", "repeat", "gradient"})
 """Checks after whose failure the battery stops, since later checks would only repeat it."""
 
 _FOR_THE_UNFAILED = frozenset({"aliasing", "sizes", "empty", "other-inputs", "higher-order"})
-"""Checks that are left out once anything has failed."""
+"""Checks that are left out once anything of order 1 has failed."""
 Excuse = Callable[[Sequence[Evidence], Subject], Sequence[Evidence]]
 """Turns what a check found at a subject into what counts: an allowed failure becomes a note."""
 
@@ -146,7 +146,7 @@ class _Battery:
         self.found += found
         fails = any(e.verdict is Verdict.FAILED for e in found)
         doubts = any(e.verdict is Verdict.INCONCLUSIVE for e in found)
-        self.failed = self.failed or fails
+        self.failed = self.failed or not only_higher_orders(found)
         later = fails and check.name == "repeat" and concerns_later_passes(found)
         self.first_alone = self.first_alone or later
         stops = fails and check.name in _STOPPING and not later
@@ -186,6 +186,11 @@ def _refused(check: Check, situation: Situation, error: UserCodeError) -> list[E
     returned = [e for e in ReturnsCheck().run(situation) if e.verdict is Verdict.FAILED]
     own = [replace(e, check=check.name) for e in returned]
     return own or [check.failed(refusal.kind, refusal.message)]
+
+
+def only_higher_orders(found: Iterable[Evidence]) -> bool:
+    """Whether all that failed concerns derivatives of order 2 and higher: it says nothing against the gradient."""
+    return all(e.order > 1 for e in found if e.verdict is Verdict.FAILED)
 
 
 def left_out(check: str, why: str) -> Evidence:

@@ -29,8 +29,8 @@ _CREATE_GRAPH = 4
 """The place of create_graph among the arguments of autograd.grad."""
 
 
-def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
-    """The finding for a derivative of order 2 or more that is wrong while the first order is right."""
+def name_higher_order(failed: Sequence[Evidence], subject: Subject, *, first_is_wrong: bool = False) -> Finding:
+    """The finding for a derivative of order 2 or more that is wrong, as the first one may be at other inputs."""
     order = min(e.order for e in failed)
     worst = [e for e in failed if e.order == order]
     inputs = ", ".join(dict.fromkeys(str(e.input) for e in worst))
@@ -63,7 +63,12 @@ def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
     size = f" by up to {of_largest(max(errors), 'derivative')}" if errors else ""
     return Finding(
         kind=FindingKind.WRONG_SECOND_ORDER,
-        message=_of_lower(worst, subject, order, inputs, size),
+        message=_of_lower(
+            worst,
+            subject,
+            f"the derivative of order {order} with respect to {inputs} is wrong{size}",
+            first_is_wrong=first_is_wrong,
+        ),
         order=order,
         input=worst[0].input,
         output=worst[0].output,
@@ -71,21 +76,21 @@ def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
     )
 
 
-def _of_lower(worst: Sequence[Evidence], subject: Subject, order: int, inputs: str, size: str) -> str:
+def _of_lower(worst: Sequence[Evidence], subject: Subject, wrong: str, *, first_is_wrong: bool) -> str:
     """The sentence for a wrong derivative, with what is known of the first one at the inputs where that was measured.
 
     Where forward does not change at the case's inputs, the first derivative passed there, and tells nothing of others.
     """
-    wrong = f"the derivative of order {order} with respect to {inputs} is wrong{size}"
     states = [_first_is_right(e, subject) for e in worst]
     if False in states:
         return (
             f"{wrong}, at inputs where the first derivative is wrong as well: correct that first. It was right, or "
             "zero, at the inputs of the case"
         )
-    if None in states:
-        return f"{wrong}: if backward calls other Functions, check their backward too"
-    return f"the first derivative is right, but {wrong}: if backward calls other Functions, check their backward too"
+    if None not in states:
+        right = "the first derivative is right at these inputs, but "
+        wrong = f"{wrong}, also where the first derivative is right" if first_is_wrong else right + wrong
+    return f"{wrong}: if backward calls other Functions, check their backward too"
 
 
 def _first_is_right(e: Evidence, subject: Subject) -> bool | None:

@@ -119,7 +119,9 @@ def _name_all(
     named += _gradients(first, subject, seed, corrections, right)
     higher = [e for e in values if e.order > 1]
     if higher:
-        named.append(name_higher_order(higher, subject))
+        measured_at = higher[0].measured_at
+        there = measured_at if isinstance(measured_at, Subject) else subject
+        named.append(name_higher_order(higher, there, first_is_wrong=bool(first)))
     return tuple(_located(finding, subject) for finding in _without_repeats(named))
 
 
@@ -228,7 +230,7 @@ def _without_repeats(findings: Sequence[Finding]) -> list[Finding]:
         if finding.kind in explained:
             continue
         seen.setdefault((finding.kind, finding.input, finding.order), finding)
-    return sorted(seen.values(), key=lambda f: 2 if f.kind in _BESIDE else int(f.kind is FindingKind.WRONG_GRADIENT))
+    return sorted(seen.values(), key=lambda f: (f.kind in _BESIDE, f.order > 1, f.kind is FindingKind.WRONG_GRADIENT))
 
 
 __all__ = ["name_findings", "worst_entries"]

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from gradcli.backends.base import Subject
-from gradcli.checks.battery import Part, run_battery
+from gradcli.checks.battery import Part, only_higher_orders, run_battery
 from gradcli.diagnosis.naming import name_findings
 from gradcli.frozen import dataclass
 from gradcli.results import Evidence, Finding, judge
@@ -36,15 +36,23 @@ class Examination:
 
 
 def examined(ready: Prepared) -> Examination:
-    """Run the battery on one sample after the other until one fails."""
+    """Run the battery on one sample after the other until one fails, at order 1 if any does."""
     last: tuple[Evidence, ...] = ()
+    higher: tuple[Subject, tuple[Evidence, ...]] | None = None
     for subject, evidence in _runs(ready):
         last = (*last, *evidence)
-        if judge(evidence) is Verdict.FAILED:
-            failed = tuple(e for e in evidence if e.verdict is Verdict.FAILED)
-            findings = name_findings(evidence, subject, corrections=True)
-            return Examination(verdict=Verdict.FAILED, subject=subject, evidence=failed, findings=findings)
-    return Examination(verdict=judge(last), subject=None)
+        if judge(evidence) is not Verdict.FAILED:
+            continue
+        if not only_higher_orders(evidence):
+            return _failed(subject, evidence)
+        higher = higher or (subject, evidence)
+    return Examination(verdict=judge(last), subject=None) if higher is None else _failed(*higher)
+
+
+def _failed(subject: Subject, evidence: Sequence[Evidence]) -> Examination:
+    failed = tuple(e for e in evidence if e.verdict is Verdict.FAILED)
+    findings = name_findings(evidence, subject, corrections=True)
+    return Examination(verdict=Verdict.FAILED, subject=subject, evidence=failed, findings=findings)
 
 
 def _runs(ready: Prepared) -> Iterator[tuple[Subject, tuple[Evidence, ...]]]:

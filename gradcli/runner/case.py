@@ -15,7 +15,7 @@ from gradcli.backends.base import Backend, Counters, Subject
 from gradcli.backends.registry import backends_for
 from gradcli.backends.torch.interpreter import interpreted_kernels
 from gradcli.cases import Argument, InputsFrom, InputSpec
-from gradcli.checks.battery import Part, run_battery
+from gradcli.checks.battery import Part, only_higher_orders, run_battery
 from gradcli.checks.given_precision import right_as_given
 from gradcli.diagnosis.code.lints import source_lints
 from gradcli.errors import InputsNotFoundError, LostDeviceError, OverrunError, UserCodeError, is_interrupt, presentable
@@ -83,6 +83,21 @@ class _Trail:
                 self.stages[name] = self.stages.get(name, Stage()) + stage
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Failure:
+    """The target bound to a sample at which checks failed, and what they found."""
+
+    subject: Subject
+    evidence: tuple[Evidence, ...]
+
+    def beside(self, higher: "_Failure") -> "_Failure":
+        """This failure with the failures at higher orders, which may have been found at another sample."""
+        wrong = [e for e in higher.evidence if e.verdict is Verdict.FAILED]
+        if higher.subject is not self.subject:
+            wrong = [replace(e, measured_at=higher.subject) for e in wrong]
+        return replace(self, evidence=(*self.evidence, *wrong))
+
+
 def run_case(case: CheckCase, *, failures: Path | None = None) -> CheckResult:
     """Check the target that the case names; a failure is saved in the folder `failures`, if one is given.
 
@@ -117,17 +132,13 @@ def check_object(
         kept = np.errstate(all="ignore")
         with watchdog.watching(), interpreted_kernels(), own_functions_restored(), compressed_matrices_checked(), kept:
             ready = _prepared(target, case, backends, info, trail, watchdog)
-            for number, part in _schedule(ready, trail, watchdog):
-                failed = _examined(ready, number, part, trail)
-                if failed is not None and named:
-                    result = _explained(ready.case, failed, trail, failures, watchdog)
-                    result = _with_patch(result, replace(ready, info=failed.info), target, watchdog)
-                    break
-                if failed is not None:
-                    result = _result(ready.case, trail)
-                    break
-            else:
-                result = _with_resolution(_result(ready.case, trail), ready.case)
+            failure = _failure(ready, trail, watchdog)
+            result = _result(ready.case, trail)
+            if failure is None:
+                result = _with_resolution(result, ready.case)
+            elif named:
+                result = _explained(result, ready.case, failure, failures, watchdog)
+                result = _with_patch(result, replace(ready, info=failure.subject.info), target, watchdog)
     except (UserCodeError, InputsNotFoundError) as error:
         result = _error(case, trail, error)
     except LostDeviceError as lost:
@@ -161,6 +172,29 @@ def _prepared(
     return ready
 
 
+def _failure(ready: Prepared, trail: _Trail, watchdog: Watchdog) -> _Failure | None:
+    """The first sample that fails at order 1, with what is wrong at higher orders; None if nothing fails.
+
+    Where only a derivative of a higher order is wrong, order 1 is checked to its end first: at further samples, other
+    numbers, inputs and sizes. What the user's code raises there does not make up for the failure.
+    """
+    higher: _Failure | None = None
+    for number, part in _schedule(ready, trail, watchdog):
+        try:
+            failed = _examined(ready, number, part, trail)
+        except Exception as error:
+            if higher is None or not (isinstance(error, UserCodeError) or is_users_own(error)):
+                raise
+            return higher
+        if failed is None:
+            continue
+        if higher is not None or not only_higher_orders(failed.evidence):
+            return failed if higher is None else failed.beside(higher)
+        higher = failed
+        ready = replace(ready, case=replace(ready.case, settings=replace(ready.case.settings, order=1)))
+    return higher
+
+
 def _schedule(ready: Prepared, trail: _Trail, watchdog: Watchdog) -> Iterator[tuple[int, Part]]:
     """Which part of the battery runs on which sample: the required checks on each, the optional ones on the first.
 
@@ -176,8 +210,8 @@ def _schedule(ready: Prepared, trail: _Trail, watchdog: Watchdog) -> Iterator[tu
         yield from ((number, Part.REQUIRED) for number in later if watchdog.affords(calls))
 
 
-def _examined(ready: Prepared, number: int, part: Part, trail: _Trail) -> Subject | None:
-    """Run a part of the battery on sample `number`; returns the bound Function if a check fails.
+def _examined(ready: Prepared, number: int, part: Part, trail: _Trail) -> _Failure | None:
+    """Run a part of the battery on sample `number`; returns what failed, if a check does.
 
     The evidence and the counts of calls go into the trail.
     """
@@ -211,7 +245,7 @@ def _examined(ready: Prepared, number: int, part: Part, trail: _Trail) -> Subjec
         failed = judge(evidence) is Verdict.FAILED
         if (settings.figures or settings.tables) and (failed or (number == 0 and part is Part.REQUIRED)):
             _draw(ready, subject, evidence, seed, trail)
-    return subject if failed else None
+    return _Failure(subject=subject, evidence=evidence) if failed else None
 
 
 def _drawn(ready: Prepared, number: int, trail: _Trail) -> Sequence[Argument]:
@@ -268,12 +302,12 @@ def _draw(ready: Prepared, subject: Subject, evidence: tuple[Evidence, ...], see
 
 
 def _explained(
-    case: CheckCase, subject: Subject, trail: _Trail, failures: Path | None, watchdog: Watchdog
+    result: CheckResult, case: CheckCase, failure: _Failure, failures: Path | None, watchdog: Watchdog
 ) -> CheckResult:
     """The result of a failure, with its findings and the smallest input."""
     from gradcli.runner.outcome.failed import explained
 
-    return explained(_result(case, trail), case, subject, trail.evidence[-1], failures, watchdog)
+    return explained(result, case, failure.subject, failure.evidence, failures, watchdog)
 
 
 def _with_patch(result: CheckResult, ready: Prepared, target: object, watchdog: Watchdog) -> CheckResult:

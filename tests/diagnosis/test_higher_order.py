@@ -85,7 +85,7 @@ class Cube(Function):
 def test_a_first_derivative_that_is_right_is_called_so() -> None:
     x = engine.tensor([0.5, -1.5, 2.0], dtype=engine.float64, requires_grad=True)
     (finding,) = gradcli.check(Cube, (x,)).cases[0].findings
-    assert finding.message.startswith("the first derivative is right, but")
+    assert finding.message.startswith("the first derivative is right at these inputs, but")
 
 
 RECOMPUTED = """

@@ -40,7 +40,9 @@ def named_values(result: CheckResult, subject: Subject, recheck: Recheck) -> tup
     parts = [f"{argument.name}={argument.value!r} (given: {value!r})" for argument, value in changed]
     label = f"; the error appears with {' and '.join(parts)}"
     return tuple(
-        finding if finding.input is None else replace(finding, message=finding.message + label)
+        finding
+        if finding.input is None or finding.order != result.findings[0].order
+        else replace(finding, message=finding.message + label)
         for finding in result.findings
     )
 
