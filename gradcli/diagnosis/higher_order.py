@@ -90,6 +90,9 @@ def _of_lower(worst: Sequence[Evidence], subject: Subject, wrong: str, *, first_
     if None not in states:
         right = "the first derivative is right at these inputs, but "
         wrong = f"{wrong}, also where the first derivative is right" if first_is_wrong else right + wrong
+    call = subject.call()
+    if call.saved_strangers or call.context_tensors:
+        return f"{wrong}: no derivative flows through what forward saves besides inputs and outputs"
     return f"{wrong}: if backward calls other Functions, check their backward too"
 
 

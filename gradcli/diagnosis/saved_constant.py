@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.diagnosis.slips.hooks import running
 from gradcli.edits.draft import Draft, drafts_for
-from gradcli.edits.recomputing import Recomputation, recomputations
+from gradcli.edits.recomputing import Recomputation, computed_again, recomputations
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.frozen import dataclass
 from gradcli.numerics.maps.vector_map import VectorMap
@@ -43,16 +43,17 @@ def saved_constant(failed: Sequence[Evidence], subject: Subject) -> tuple[SavedC
         The cause, None if it is not proven; and whether one was tried, so that another cause is to be looked for.
     """
     tried = False
-    for role, draft, recomputed in _recomputations(subject):
+    for owner, role, draft, recomputed in _recomputations(subject):
         codes = draft.codes_with(recomputed.candidate.changes)
         right = None if codes is None else _is_right(failed, subject, codes)
         tried |= right is not None
         if not right:
             continue
-        made = draft.with_changes(recomputed.candidate.changes)
+        blamed = _fewest(failed, subject, role, draft, recomputed)
+        made = draft.with_changes(blamed.candidate.changes)
         found = SavedConstant(
-            said=_said(role, [f"`{kept.name}`" for kept in recomputed.saved]),
-            location=Location(file=draft.file.path, line=recomputed.saved[0].line),
+            said=_said(owner, [f"`{kept.name}`" for kept in blamed.saved]),
+            location=Location(file=draft.file.path, line=blamed.saved[0].line),
             corrected=None if made is None else made.file.text,
         )
         return found, True
@@ -72,20 +73,53 @@ def _said(owner: str, names: Sequence[str]) -> str:
     )
 
 
-def _recomputations(subject: Subject) -> Iterator[tuple[str, Draft, Recomputation]]:
-    """What may be computed again, with the file and what saves it: forward or setup_context, of a Function by name."""
-    plain = [argument.name for argument in subject.arguments if not argument.is_tensor]
+def _fewest(
+    failed: Sequence[Evidence], subject: Subject, role: str, draft: Draft, whole: Recomputation
+) -> Recomputation:
+    """The recomputation without values that stay constant: numbers, masks, and what depends on no input.
+
+    They are left out one by one where the measured rows stay right, and what remains is verified as a whole.
+    """
+    measured = any(e.mismatch is not None for e in failed)
+    if len(whole.saved) < 2 or not measured:
+        return whole
+    forward, backward, plain = draft.part(role).node, draft.backward.node, _plain(subject)
+    left: list[str] = []
+    fewest = whole
+    for each in whole.saved:
+        made = computed_again(forward, backward, plain, [*left, each.name])
+        codes = None if made is None else draft.codes_with(made.candidate.changes)
+        if made is not None and codes is not None and _is_right(failed, subject, codes, measured=True):
+            left.append(each.name)
+            fewest = made
+    codes = None if fewest is whole else draft.codes_with(fewest.candidate.changes)
+    return fewest if codes is not None and _is_right(failed, subject, codes) else whole
+
+
+def _plain(subject: Subject) -> list[str]:
+    return [argument.name for argument in subject.arguments if not argument.is_tensor]
+
+
+def _recomputations(subject: Subject) -> Iterator[tuple[str, str, Draft, Recomputation]]:
+    """What may be computed again, with what saves it in words and as a role (forward or setup_context), and the file.
+
+    The words name the Function where the target calls it.
+    """
+    plain = _plain(subject)
     for name, draft in drafts_for(subject.info).items():
         for role in ("forward", "setup_context"):
             if draft.has(role):
                 for each in recomputations(draft.part(role).node, draft.backward.node, plain):
-                    yield (f"{name}.{role}" if subject.info.called else role), draft, each
+                    yield (f"{name}.{role}" if subject.info.called else role), role, draft, each
 
 
-def _is_right(failed: Sequence[Evidence], subject: Subject, codes: Mapping[FunctionType, CodeType]) -> bool | None:
+def _is_right(
+    failed: Sequence[Evidence], subject: Subject, codes: Mapping[FunctionType, CodeType], *, measured: bool = False
+) -> bool | None:
     """Whether the derivatives are right where functions run other code, as measured before, then as a whole.
 
-    None if that code raises, or the first derivative is another one.
+    Only as measured before, where they were `measured`. None if that code raises, or the first derivative is another
+    one.
     """
     order = failed[0].order
     generator = np.random.default_rng(order)
@@ -100,6 +134,8 @@ def _is_right(failed: Sequence[Evidence], subject: Subject, codes: Mapping[Funct
             map_ = there.derivative_map(order)
             if not all(_agrees(e, map_) for e in failed):
                 return False
+            if measured:
+                return True
             found = verify(map_, there.base_point(order, order), seed=order, witness=there.body_map(order))
     except OverrunError:
         raise

@@ -43,7 +43,8 @@ def recomputations(forward: Definition, backward: Definition, numbers: Collectio
     """
     numbers = {*numbers, *_with_plain_defaults(forward)}
     yield from _one_computed_again(forward, backward, numbers)
-    yield from _all_computed_again(forward, backward, numbers)
+    whole = computed_again(forward, backward, numbers)
+    yield from () if whole is None else (whole,)
 
 
 def _with_plain_defaults(forward: Definition) -> Iterator[str]:
@@ -153,7 +154,8 @@ def intermediates(forward: Definition) -> list[SavedName]:
             target, value = node.targets[0], node.value
             if isinstance(target.value, ast.Name) and target.value.id in parameters[:1] and isinstance(value, ast.Name):
                 found.append(SavedName(name=value.id, node=value, attribute=target.attr))
-    return [each for each in found if each.name not in parameters and each.name not in returned]
+    own = [each for each in found if each.name not in parameters and each.name not in returned]
+    return sorted(own, key=lambda each: (each.line, each.node.col_offset))
 
 
 def _own(value: ast.expr) -> list[str]:
@@ -162,41 +164,55 @@ def _own(value: ast.expr) -> list[str]:
     return [e.id for e in elements if isinstance(e, ast.Name)]
 
 
-def _all_computed_again(forward: Definition, backward: Definition, plain: Collection[str]) -> Iterator[Recomputation]:
-    """All intermediate values that forward saves, computed by its statements where backward unpacks the saved tensors.
+def computed_again(
+    forward: Definition, backward: Definition, plain: Collection[str] = (), left: Collection[str] = ()
+) -> Recomputation | None:
+    """The intermediate values that forward saves, computed by its statements where backward unpacks the saved tensors.
 
-    Parameters that these use and that are not saved are saved as well; those that are `plain` are kept on ctx.
+    Parameters that these use and that are not saved are saved as well; those that are `plain` are kept on ctx. Values
+    that are `left` stay saved.
     """
-    kept, unpacking, saving = intermediates(forward), one_unpacking(backward), one_saving(forward)
-    steps = _steps(forward, {each.name for each in kept})
-    if not kept or not steps or unpacking is None or saving is None:
-        return
-    own = backward.args.args[0].arg
-    bound = dict(
-        zip((ast.unparse(a) for a in saving.args), (ast.unparse(t) for t in unpacked(unpacking)), strict=False)
-    )
+    every, unpacking, saving = intermediates(forward), one_unpacking(backward), _saving_of_values(forward)
+    kept = [each for each in every if each.name not in left]
+    plain, own = {*plain, *_with_plain_defaults(forward)}, backward.args.args[0].arg
+    expressions = [each for each in kept if not isinstance(each.node, ast.Name)]
+    steps = _steps(forward, {each.name for each in kept if each not in expressions}, expressions, left)
+    if not kept or steps is None or unpacking is None or saving is None:
+        return None
+    if not set(left).isdisjoint(set().union(*map(_stored, steps))):
+        return None  # what is left would be computed again all the same
+    saved = {ast.unparse(a): a for a in saving.args}
+    bound = dict(zip(saved, (ast.unparse(t) for t in unpacked(unpacking)), strict=False))
     if len(bound) != len(unpacked(unpacking)) or len(bound) != len(saving.args):
-        return
-    used = set().union(*map(_read, steps))
+        return None
+    used = set().union(*map(_read, [*steps, *(each.node for each in expressions)]))
     on_ctx = sorted(used & {*plain, *saved_parameters(forward)} - set(bound))
     stored, numbers = _kept_numbers(forward, backward, on_ctx)
+    for each in every:
+        if each.name in left and each.attribute is not None:
+            numbers[each.name] = ast.Attribute(value=_name(own), attr=each.attribute, ctx=ast.Load())
     more = [a.arg for a in forward.args.args[1:] if a.arg in used and a.arg not in bound and a.arg not in numbers]
     lost = {each.name for each in kept if each.attribute is None}
-    left = [name for name in (*bound, *more) if name not in lost]
+    remain = [name for name in (*bound, *more) if name not in lost]
     called: dict[str, ast.expr] = {name: _name(bound.get(name, name)) for name in (*bound, *more)}
     called |= numbers
-    whole = ast.Call(func=saving.func, args=[_name(name) for name in left], keywords=[])
-    stores: list[ast.expr] = [ast.Name(id=bound.get(name, name), ctx=ast.Store()) for name in left]
+    whole = ast.Call(func=saving.func, args=[saved.get(name, _name(name)) for name in remain], keywords=[])
+    stores: list[ast.expr] = [ast.Name(id=bound.get(name, name), ctx=ast.Store()) for name in remain]
     anew = ast.Assign(targets=[ast.Tuple(elts=stores, ctx=ast.Store())], value=unpacking.value, lineno=1)
     made = [renamed(step, called) for step in steps]
+    made += [_assigned(bound[each.name], renamed(each.node, called)) for each in expressions]
     reads = _reads(backward, own, {k.attribute: bound.get(k.name, k.name) for k in kept if k.attribute is not None})
     whole_reads = [change for change in reads if change.new == ()]
     if not lost and not more and whole_reads:  # what is saved stays as it is
         changes = [Change(whole_reads[0].old, tuple(made)), *(c for c in reads if c is not whole_reads[0])]
     else:
         changes = [Change(saving, whole), Change(unpacking, (anew, *made)), *reads]
-    every = _with_statements(forward, saving, changes, stored)
-    yield Recomputation(saved=tuple(kept), candidate=Candidate(3 + len(steps), every))
+    every_change = _with_statements(forward, saving, changes, stored)
+    return Recomputation(saved=tuple(kept), candidate=Candidate(3 + len(made), every_change))
+
+
+def _assigned(name: str, value: ast.expr) -> ast.Assign:
+    return ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=value, lineno=1)
 
 
 def _name(text: str) -> ast.expr:
@@ -227,22 +243,28 @@ def _is_same(one: Any, other: Any) -> bool:
     return one is other
 
 
-def _steps(forward: Definition, wanted: set[str]) -> list[ast.Assign | ast.If]:
-    """The statements that names are computed by; none if others than plain assignments and branches compute them."""
+def _steps(
+    forward: Definition, wanted: set[str], expressions: Sequence[SavedName], known: Collection[str]
+) -> list[ast.Assign | ast.If] | None:
+    """The statements that names, and the names in `expressions`, are computed by, from parameters and `known` values.
+
+    None if others than plain assignments and branches compute them, or none do.
+    """
     if isinstance(forward, ast.Lambda):
-        return []
-    parameters = {a.arg for a in forward.args.args}
+        return None
+    given = {*known, *(a.arg for a in forward.args.args)}
     found: list[ast.Assign | ast.If] = []
-    needed = set(wanted)
+    inner = set().union(*(names_in(each.node) for each in expressions)) - given
+    needed = wanted | inner
     for statement in reversed(forward.body):
         if not isinstance(statement, ast.Assign | ast.If) or not _stored(statement) & needed:
             continue
         if isinstance(statement, ast.If) and not all(isinstance(s, ast.Assign) for s in _branches(statement)):
-            return []
+            return None
         found.insert(0, statement)
         left = needed if isinstance(statement, ast.If) else needed - _stored(statement)
-        needed = left | (_read(statement) - parameters)
-    return found if wanted <= set().union(*map(_stored, found)) else []
+        needed = left | (_read(statement) - given)
+    return found if (found or expressions) and wanted <= set().union(*map(_stored, found)) else None
 
 
 def _branches(statement: ast.If) -> list[ast.stmt]:
@@ -254,7 +276,7 @@ def _stored(statement: ast.stmt) -> set[str]:
     return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
-def _read(statement: ast.stmt) -> set[str]:
+def _read(statement: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
@@ -310,8 +332,14 @@ def unpacked(unpacking: ast.Assign) -> list[ast.expr]:
 
 def one_saving(forward: Definition) -> ast.Call | None:
     """The one call that saves tensors, by their names."""
-    found = [n for n in ast.walk(forward) if isinstance(n, ast.Call) and _ends(n.func, "save_for_backward")]
-    return found[0] if len(found) == 1 and all(isinstance(a, ast.Name) for a in found[0].args) else None
+    found = _saving_of_values(forward)
+    return found if found is not None and all(isinstance(a, ast.Name) for a in found.args) else None
+
+
+def _saving_of_values(forward: Definition) -> ast.Call | None:
+    """The one call that saves tensors, each an argument of its own."""
+    found = saving_calls(forward)
+    return found[0] if len(found) == 1 and not any(isinstance(a, ast.Starred) for a in found[0].args) else None
 
 
 def _ends(node: ast.expr, attribute: str) -> bool:

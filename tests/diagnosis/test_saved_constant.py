@@ -110,3 +110,72 @@ def test_a_saved_result_that_is_not_the_cause_is_not_blamed(framework, tmp_path)
     assert done.returncode == 1
     assert "because backward detaches at line" in done.stdout
     assert "size" not in done.stdout.partition("[not-twice")[0]
+
+
+HINGE = """
+
+class Hinge(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        far = (a - b).pow(2).sum(-1).sqrt()
+        over = far - 1
+        SAVE
+        return over.clamp_min(0).mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        TAKE
+        w = (active.to(a.dtype) * g / a.shape[0]).unsqueeze(-1)
+        ga = w * (a - b) / far.unsqueeze(-1)
+        return ga, -ga
+"""
+ATTENTION = """
+
+class Attention(Function):
+    @staticmethod
+    def forward(ctx, q, k):
+        scale = q.shape[-1] ** -0.5
+        place = torch.arange(q.shape[-2], dtype=q.dtype)
+        dist = (place[None, :] - place[:, None]).abs()
+        p = (q @ k.transpose(-1, -2) * scale - dist).softmax(-1)
+        SAVE
+        ctx.scale = scale
+        return p * dist
+
+    @staticmethod
+    def backward(ctx, g):
+        TAKE
+        dp = g * dist
+        ds = p * (dp - (dp * p).sum(-1, keepdim=True)) * ctx.scale
+        return ds @ k, ds.transpose(-1, -2) @ q
+"""
+HINGE_TAKEN = "a, b = ctx.saved_tensors\n        far = (a - b).pow(2).sum(-1).sqrt()\n        active = far - 1 > 0"
+ATTENTION_TAKEN = "q, k, dist = ctx.saved_tensors\n        p = (q @ k.transpose(-1, -2) * ctx.scale - dist).softmax(-1)"
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("framework", HEADS)
+def test_a_saved_comparison_hides_no_other_saved_result(framework, tmp_path):
+    wrong = HINGE.replace("SAVE", "ctx.save_for_backward(a, b, far, over > 0)")
+    wrong = wrong.replace("TAKE", "a, b, far, active = ctx.saved_tensors")
+    done = run(tmp_path, framework, wrong, "check", "own.py:Hinge", "-i", "a=4x3", "-i", "b=4x3")
+    assert done.returncode == 1
+    assert "forward saves the intermediate result `far`, which backward treats as a constant" in done.stdout
+    assert "fix available: gradcli fix own.py:Hinge" in done.stdout
+    right = HINGE.replace("SAVE", "ctx.save_for_backward(a, b)").replace("TAKE", HINGE_TAKEN)
+    assert run(tmp_path, framework, right, "check", "own.py:Hinge", "-i", "a=4x3", "-i", "b=4x3").returncode == 0
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("framework", HEADS)
+def test_what_depends_on_no_input_is_not_blamed(framework, tmp_path):
+    inputs = ("-i", "q=4x3", "-i", "k=4x3")
+    wrong = ATTENTION.replace("SAVE", "ctx.save_for_backward(q, k, p, dist)")
+    wrong = wrong.replace("TAKE", "q, k, p, dist = ctx.saved_tensors")
+    done = run(tmp_path, framework, wrong, "check", "own.py:Attention", *inputs)
+    assert done.returncode == 1
+    assert "saves the intermediate result `p`, which backward treats as a constant" in done.stdout
+    (marked,) = [line for line in done.stdout.splitlines() if "▸" in line]
+    assert "ctx.save_for_backward(q, k, p, dist)" in marked
+    right = ATTENTION.replace("SAVE", "ctx.save_for_backward(q, k, dist)").replace("TAKE", ATTENTION_TAKEN)
+    assert run(tmp_path, framework, right, "check", "own.py:Attention", *inputs).returncode == 0
