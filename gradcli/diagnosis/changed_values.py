@@ -1,9 +1,13 @@
 """Values of inputs changed at random, so that nothing holds there only because some of them happen to be equal."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gradcli.cases import Argument
 
 
 def moved(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
@@ -33,3 +37,21 @@ def mirrored(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any
     if value.dtype.kind == "b" or not value.size:
         return deranged(value, generator)
     return deranged(np.asarray(value.max() - (value - value.min()), dtype=value.dtype), generator)
+
+
+def moved_within(argument: Argument, generator: np.random.Generator) -> NDArray[Any]:
+    """The entries of an argument moved; symmetric positive definite matrices stay symmetric."""
+    value = moved(argument.value, generator)
+    if argument.domain != "spd":
+        return value
+    return np.asarray((value + np.swapaxes(value, -1, -2).conj()) / 2, dtype=value.dtype)
+
+
+def rearranged_within(
+    argument: Argument, change: Callable[[NDArray[Any], np.random.Generator], NDArray[Any]], generator: Any
+) -> NDArray[Any]:
+    """The entries of an argument changed and moved; of symmetric positive definite matrices rows and columns alike."""
+    if argument.domain != "spd":
+        return moved(change(argument.value, generator), generator)
+    order = deranged(np.arange(argument.value.shape[-1]), generator)
+    return moved_within(replace(argument, value=argument.value[..., order, :][..., order]), generator)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from gradcli.backends.base import FloatArray
-from gradcli.diagnosis.entries import wrong_mask
+from gradcli.diagnosis.entries import tells_of_the_right, wrong_mask
 from gradcli.diagnosis.facts import ROUNDING, Facts
 from gradcli.diagnosis.suspect import Suspect
 from gradcli.diagnosis.table import SIGNIFICANCE, Gradient
@@ -54,6 +54,16 @@ def right_for_row(suspect: Suspect, row: int) -> bool:
         for there in _further(suspect)
     ]
     return True in others and False not in others
+
+
+def is_mostly_right(suspect: Suspect) -> bool:
+    """Whether more than half of the entries of the gradient are seen to be right."""
+    mismatch = suspect.mismatch
+    if mismatch is None:
+        return False
+    parts = 2 if suspect.facts.subject.domain.blocks[suspect.block].complex else 1
+    wrong = wrong_mask(mismatch, suspect.shape, parts, SIGNIFICANCE)
+    return wrong is not None and bool(2 * wrong.sum() < wrong.size) and tells_of_the_right(mismatch, wrong, parts)
 
 
 def _vanishes(suspect: Suspect, row: int) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray
-from gradcli.diagnosis.contrast import right_for_row
+from gradcli.diagnosis.contrast import is_mostly_right, right_for_row
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.suspect import Named, Suspect, error_size
 from gradcli.diagnosis.table import Gradient, Mask, Table
@@ -234,8 +234,11 @@ def mixed_up(suspect: Suspect) -> Named | None:
 
 
 def right_for_ones(suspect: Suspect) -> Named | None:
-    """Right if all entries of grad_output are 1, and wrong otherwise for a reason that is not known."""
-    if suspect.facts.subject.codomain.size < 2 or not right_for_row(suspect, 0):
+    """Right if all entries of grad_output are 1, and wrong otherwise for a reason that is not known.
+
+    Where most entries of the gradient are right, backward does not mix up those of grad_output.
+    """
+    if suspect.facts.subject.codomain.size < 2 or is_mostly_right(suspect) or not right_for_row(suspect, 0):
         return None
     return (
         FindingKind.WRONG_GRADIENT,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.cases import Argument
-from gradcli.diagnosis.changed_values import blended, deranged, mirrored, moved
+from gradcli.diagnosis.changed_values import blended, deranged, mirrored, moved_within, rearranged_within
 from gradcli.diagnosis.table import Gradient, Table, measured
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.frozen import dataclass
@@ -93,9 +93,7 @@ class Facts:
         meant for symmetric ones alone.
         """
         generator = np.random.default_rng([self._seed, 37])
-        values = [moved(self.subject.arguments[p].value, generator) for p in self.subject.active]
-        kept = [self.subject.arguments[p].domain == "spd" for p in self.subject.active]
-        return self.at([(v + np.swapaxes(v, -1, -2)) / 2 if k else v for v, k in zip(values, kept, strict=True)])
+        return self.at([moved_within(self.subject.arguments[p], generator) for p in self.subject.active])
 
     def bound_anew(self) -> "Facts":
         """The same facts with calls limited in time, as at inputs that gradcli chose: a call may not return."""
@@ -117,8 +115,8 @@ class Facts:
         """The facts at inputs whose entries are all permuted and moved a little; None if forward rejects them.
 
         Every `number` gives another permutation, different for each input; odd ones also give values between those of
-        two entries. Whole numbers in untracked inputs are mirrored within their range, so as indices they select other
-        entries.
+        two entries; of symmetric matrices, rows and columns change places. Whole numbers in untracked inputs are
+        mirrored within their range, so as indices they select other entries.
         """
         generator = np.random.default_rng([self._seed, 41, number])
         arguments = list(self.subject.arguments)
@@ -126,7 +124,7 @@ class Facts:
             if position not in self.subject.active and argument.is_tensor and argument.value.dtype.kind in "biu":
                 arguments[position] = replace(argument, value=mirrored(argument.value, generator))
         change = blended if number % 2 else deranged
-        values = [moved(change(arguments[p].value, generator), generator) for p in self.subject.active]
+        values = [rearranged_within(arguments[p], change, generator) for p in self.subject.active]
         return self.at(values, arguments)
 
     def with_defaults(self) -> "Facts | None":

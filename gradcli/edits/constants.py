@@ -5,7 +5,7 @@ Where `4` stands for `n`, what the product lacks is the factor `n / 4`; the edit
 
 import ast
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from gradcli.edits.expressions import number
@@ -119,3 +119,10 @@ def _product(factors: Sequence[tuple[ast.expr, int]]) -> ast.expr | None:
     for node in (n for n, power in factors if power < 0):
         made = ast.BinOp(left=made, op=ast.Div(), right=node)
     return made
+
+
+def numbers_in(nodes: Iterable[ast.AST]) -> list[float]:
+    """The numbers that nodes hold, each once: without 0, and 1 as the last."""
+    constants = [n.value for node in nodes for n in ast.walk(node) if isinstance(n, ast.Constant)]
+    numbers = [float(value) for value in constants if isinstance(value, int | float) and not isinstance(value, bool)]
+    return sorted(filter(None, dict.fromkeys(numbers)), key=lambda value: value == 1.0)

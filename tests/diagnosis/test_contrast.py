@@ -143,3 +143,14 @@ def test_nothing_is_said_of_ones_for_which_the_gradient_vanishes(used: str, verd
     case = checked(names["Shares"], PLAIN)
     assert case.verdict.value == verdict
     assert not any(ALL_ONES in finding.message for finding in case.findings)
+
+
+def test_right_for_ones_is_not_said_where_most_entries_are_right() -> None:
+    names: dict[str, Any] = {"Function": Function, "cat": engine.cat}
+    exec(
+        UNREAD.replace("0.7 * g + 0.3 * g.flip(0)", "cat([g[:, :3], 0.7 * g[:, 3:] + 0.3 * g[:, 3:].flip(0)], 1)"),
+        names,
+    )
+    said = message(names["Unread"], PLAIN)
+    assert ALL_ONES not in said
+    assert "wrong only" in said

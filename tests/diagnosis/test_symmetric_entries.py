@@ -138,3 +138,28 @@ def test_a_missing_gradient_is_shown_where_it_is_not_zero():
     (finding,) = gradcli.check(Sharpened, inputs, order=1, samples=1).cases[0].findings
     assert "is not zero" in finding.message
     assert any(abs(e.numeric) > 3 * e.bound for e in finding.entries)
+
+
+@pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
+@pytest.mark.parametrize(
+    ("returned", "kind"),
+    [(lambda a, g: g @ a + a @ g, FindingKind.TRANSPOSED), (lambda a, g: 1.3 * g @ a + a @ g, None)],
+)
+def test_a_transpose_that_is_right_for_symmetric_matrices_is_told(returned, kind, framework):
+    own = pytest.importorskip(framework)
+
+    class Square(own.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            ctx.save_for_backward(a)
+            return a @ a
+
+        @staticmethod
+        def backward(ctx, g):
+            (a,) = ctx.saved_tensors
+            return returned(a, g).mT
+
+    case = gradcli.check(Square, {"a": {"shape": [3, 3], "domain": "spd"}}, order=1, samples=1, shrink=False).cases[0]
+    (finding,) = case.findings
+    assert (finding.kind is FindingKind.TRANSPOSED) == (kind is not None)
+    assert "mix up" not in finding.message

@@ -1,6 +1,6 @@
 """A bench: inputs and a cotangent at which candidates are tried, with the slopes of forward that are right there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import FrameType
@@ -283,3 +283,18 @@ class putting:  # noqa: N801 - used as a function
     def __exit__(self, *_: object) -> None:
         if self._context is not None:
             self._context.__exit__(None, None, None)
+
+
+def is_no_longer_finite(
+    facts: Facts, places: Iterable[int], before: Sequence[Sequence[Gradient]], rows: Sequence[Sequence[Gradient]]
+) -> bool:
+    """Whether a corrected gradient is not finite where the one `before` and differences of forward are.
+
+    These may be of a kink, where they bound no error.
+    """
+    return any(
+        not are_finite(rows, facts.subject.active[place])
+        and are_finite(before, facts.subject.active[place])
+        and all(np.isfinite(slope.values).all() for slope in facts.compared(place))
+        for place in places
+    )

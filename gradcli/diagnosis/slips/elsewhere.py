@@ -36,6 +36,8 @@ ELEMENTWISE = (None, "normal", "uniform", "positive", "unit", "open-interval", "
 """Domains that longer inputs made of the same entries belong to, too."""
 _WITH_ZERO = (None, "normal", "uniform", "literal", "npz")
 """Domains that zeros may belong to."""
+_CONSTANTS = 4
+"""How many constants of the source the inputs are set to."""
 _FURTHER = ("*", "...")
 """What stands for any number of axes in a documented shape."""
 _MOST_BROADCAST = 2
@@ -94,6 +96,35 @@ def with_zeros(facts: Facts) -> Iterator[Facts]:
             yield there.bound_anew()
 
 
+def at_constants(facts: Facts, constants: Sequence[float]) -> Iterator[Facts]:
+    """The facts where every second entry of the inputs is a constant, for each of some and for its negative.
+
+    A divisor such as `x + 3` is zero there.
+    """
+    own = [facts.subject.arguments[position] for position in facts.subject.active]
+    if any(a.domain not in _WITH_ZERO for a in own):
+        return
+    for constant in dict.fromkeys(sign * each for each in constants[:_CONSTANTS] for sign in (1, -1)):
+        values = []
+        for argument in own:
+            value = np.array(argument.value)
+            value.reshape(-1)[::2] = constant
+            values.append(value)
+        there = facts.at(values)
+        if there is not None:
+            yield there.bound_anew()
+
+
+def with_zero_numbers(facts: Facts) -> Iterator[Facts]:
+    """The facts where one of the float arguments is zero, for each; where forward accepts that."""
+    given = with_defaults(facts.subject.arguments, facts.subject.info)
+    for number, argument in enumerate(given):
+        if _is_real(argument) and argument.value:
+            there = facts.at(_values(facts), [*given[:number], replace(argument, value=0.0), *given[number + 1 :]])
+            if there is not None:
+                yield there.bound_anew()
+
+
 def at_other_numbers(facts: Facts, written: Collection[float] = ()) -> Iterator[Facts]:
     """The facts with other values of arguments that are numbers; none without any, or where forward rejects these.
 
@@ -140,12 +171,6 @@ def _beyond(argument: Argument, written: Collection[float]) -> list[float]:
     own = abs(value)
     nearest = sorted({abs(n) for n in written if n}, key=lambda size: abs(size - own))[:_MOST_WRITTEN]
     return [math.copysign(size / _SMALLER**2 if size >= own else size * _SMALLER, value) for size in nearest]
-
-
-def numbers_in(node: ast.AST) -> list[float]:
-    """The numbers written in a function."""
-    values = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant)]
-    return [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
 def at_other_sizes(facts: Facts) -> Facts | None:

@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.edits.draft import Draft
 from gradcli.edits.source import Definition, compiled
 
 _MARK = "gradcli's hook"
@@ -233,3 +234,19 @@ def writes(node: ast.expr) -> bool:
         isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr.endswith("_")
         for n in ast.walk(node)
     )
+
+
+def hooked_codes(
+    draft: Draft, places: Sequence[ast.expr], hooks: Hooks, ahead: Hooks
+) -> dict[FunctionType, CodeType] | None:
+    """The edited function's code with `hooks` at the places, and forward's, if backward is edited, with its own."""
+    backward = hooked(draft.edited.node, draft.edited.function, places, hooks)
+    if backward is None:
+        return None
+    codes = {draft.edited.function: backward}
+    if draft.role == "backward" and draft.has("forward"):
+        forward = draft.part("forward")
+        code = hooked(forward.node, forward.function, (), ahead)
+        if code is not None:
+            codes[forward.function] = code
+    return codes

@@ -21,6 +21,7 @@ from gradcli.diagnosis.slips.bench import (
     are_finite,
     fit,
     holds_again,
+    is_no_longer_finite,
     judged,
     keeps_outputs,
     putting,
@@ -29,21 +30,23 @@ from gradcli.diagnosis.slips.bench import (
 )
 from gradcli.diagnosis.slips.conditions import Conditions
 from gradcli.diagnosis.slips.elsewhere import (
+    at_constants,
     at_other_numbers,
     at_other_ranks,
     at_other_sizes,
     at_other_values,
     at_reordered_sizes,
     far_away,
-    numbers_in,
+    with_zero_numbers,
     with_zeros,
 )
-from gradcli.diagnosis.slips.hooks import Hooks, hooked, places_in, running
+from gradcli.diagnosis.slips.hooks import Hooks, hooked_codes, places_in, running
 from gradcli.diagnosis.slips.short_axes import is_ambiguous, shortest_axis
 from gradcli.diagnosis.slips.slip import Slip
 from gradcli.diagnosis.slips.standing import steers
 from gradcli.diagnosis.slips.trial import PROOFS, Trial
 from gradcli.diagnosis.table import Gradient
+from gradcli.edits.constants import numbers_in
 from gradcli.edits.draft import Draft, draft_for
 from gradcli.edits.expressions import expressions_of
 from gradcli.edits.flow import relevant, saved_alone
@@ -89,6 +92,7 @@ class SlipSearch:
         self._tried: _Prepared | None = None
         self._far: list[tuple[Facts, bool]] | None = None
         self._with_zeros: list[Facts] | None = None
+        self._at_constants: list[Facts] | None = None
         self._returned: dict[int, Sequence[Sequence[Gradient]]] = {}
 
     @property
@@ -184,7 +188,7 @@ class SlipSearch:
         hooks, ahead = Hooks(), Hooks()
         wanted = [_expressions(draft, self._facts, position) for position in self._facts.subject.active]
         places = places_in(draft.edited.node, set().union(*wanted))
-        codes = _codes(draft, places, hooks, ahead)
+        codes = hooked_codes(draft, places, hooks, ahead)
         if codes is None:
             return None
         with running(codes):
@@ -244,7 +248,10 @@ class SlipSearch:
             if not kept or not self._is_right(slip, edited, tried, whole):
                 return False
             further = (self._is_disproved(slip, edited, tried, *each) for each in self._further())
-            return not any(further) and not any(self._is_lost(slip, edited, tried, f) for f in self._zeros())
+            if any(further) or any(self._is_lost(slip, edited, tried, f) for f in self._zeros()):
+                return False
+            rows = ((f, _corrected_rows(slip, edited, tried, f)) for f in self._constants(draft))
+            return not any(is_no_longer_finite(f, slip.fixes, self._before(f, tried), each) for f, each in rows)
 
     def _is_right(
         self, slip: Slip, edited: _Codes | None, tried: "_Prepared", whole: Sequence[tuple[Facts, bool]]
@@ -309,8 +316,14 @@ class SlipSearch:
 
     def _zeros(self) -> list[Facts]:
         if self._with_zeros is None:
-            self._with_zeros = list(with_zeros(self._facts))
+            self._with_zeros = [*with_zeros(self._facts), *with_zero_numbers(self._facts)]
         return self._with_zeros
+
+    def _constants(self, draft: Draft) -> list[Facts]:
+        if self._at_constants is None:
+            nodes = [draft.part(role).node for role in ("backward", "forward") if draft.has(role)]
+            self._at_constants = list(at_constants(self._facts, numbers_in(nodes)))
+        return self._at_constants
 
     def _is_disproved(
         self, slip: Slip, edited: _Codes | None, tried: "_Prepared", facts: Facts, is_meant: bool
@@ -336,7 +349,7 @@ class SlipSearch:
         if self._far is None:
             origin = None if self._facts.origin is None else self._facts.origin.bound_anew()
             here = self._facts
-            written = () if self._draft is None else numbers_in(self._draft.backward.node)
+            written = () if self._draft is None else numbers_in([self._draft.backward.node])
             meant = (origin, *at_other_numbers(here, written), at_other_sizes(here), *at_reordered_sizes(here))
             self._far = [*far_away(self._facts), *((facts, True) for facts in meant if facts is not None)]
         return self._far
@@ -382,16 +395,3 @@ def _expressions(draft: Draft, facts: Facts, position: int) -> set[ast.expr]:
     found = [n for n in expressions_of(body, draft.tree) if not steers(n, draft)]
     only = relevant(node, (number,), count) if draft.role == "backward" else saved_alone(node)
     return {n for n in found if only is None or n in only}
-
-
-def _codes(draft: Draft, places: Sequence[ast.expr], hooks: Hooks, ahead: Hooks) -> dict[FunctionType, CodeType] | None:
-    backward = hooked(draft.edited.node, draft.edited.function, places, hooks)
-    if backward is None:
-        return None
-    codes = {draft.edited.function: backward}
-    if draft.role == "backward" and draft.has("forward"):
-        forward = draft.part("forward")
-        code = hooked(forward.node, forward.function, (), ahead)
-        if code is not None:
-            codes[forward.function] = code
-    return codes

@@ -108,6 +108,37 @@ class Power(Function):
         return g * 3 * x**2, None
 """
 )
+HARD = (
+    HEADER
+    + """
+class Hard(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x + 3).clamp(0, 6) * x / 6
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        inner = torch.where(x < 3, torch.ones_like(x) / 6, torch.zeros_like(x))
+        return g * ((x + 3).clamp(0, 6) / 6 + inner * x)
+"""
+)
+LOGARITHM = (
+    HEADER
+    + """
+class Logarithm(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.log(x * x + 3)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return g * 2 * x
+"""
+)
 
 
 @pytest.fixture(params=FRAMEWORKS)
@@ -173,3 +204,24 @@ def test_a_correction_that_is_wrong_at_the_inputs_of_the_case_is_not_told(failed
     (finding,) = failed(POWER, "Power").findings
     assert "n=4" in finding.message
     assert "with this corrected" not in finding.message
+
+
+@pytest.mark.sampled(1)
+def test_a_correction_that_divides_by_zero_at_a_constant_is_not_told(failed):
+    """`(x + 3).clamp(0, 6) / (x + 3)` is one or zero, except where x is -3."""
+    (finding,) = failed(HARD, "Hard").findings
+    if finding.corrected is not None:
+        names = {}
+        exec(finding.corrected, names)
+        x = names["torch"].tensor([-3.0, 1.0, -4.0], requires_grad=True)
+        names["Hard"].apply(x).sum().backward()
+        assert float(x.grad.abs().sum()) == pytest.approx(1 / 6 + 4 / 6)
+    assert "/ (x + 3)" not in finding.message
+
+
+@pytest.mark.sampled(1)
+def test_a_correction_that_divides_by_what_is_never_zero_is_told(failed):
+    case = failed(LOGARITHM, "Logarithm")
+    assert "with this corrected, the returned gradient is right" in case.findings[0].message
+    assert "x * x + 3" in case.findings[0].message
+    assert case.patch is not None
