@@ -44,10 +44,26 @@ class SubsetsCheck(Check):
             if problem is None:
                 continue
             if problem.verdict is not Verdict.PASSED:
-                yield problem
+                yield self._with_others(situation, reference, problem) if len(kept) == 1 else problem
                 return
             note = note or problem.note
         yield self.passed(note)
+
+    def _with_others(
+        self, situation: Situation, reference: dict[int, NDArray[Any] | None], problem: Evidence
+    ) -> Evidence:
+        """The evidence of one input whose gradient changes where it alone requires one, with the other such inputs."""
+        if problem.finding is None or problem.input is None:
+            return problem
+        each = (self._compare(situation, reference, (position,)) for position in situation.subject.active)
+        names = [e.input for e in each if e is not None and e.verdict is Verdict.FAILED and e.input is not None]
+        others = [name for name in names if name != problem.input]
+        if not others:
+            return problem
+        listed = others[0] if len(others) == 1 else f"{', '.join(others[:-1])} and {others[-1]}"
+        does = "so does that of {}, if it alone does" if len(others) == 1 else "so do those of {}, if each alone does"
+        message = f"{problem.finding.message}; {does.format(listed)}"
+        return replace(problem, finding=replace(problem.finding, message=message))
 
     def _compare(
         self, situation: Situation, reference: dict[int, NDArray[Any] | None], kept: Sequence[int]

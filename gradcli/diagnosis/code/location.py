@@ -94,9 +94,20 @@ def locate(finding: Finding, subject: Subject, seen: Seen = _NOTHING) -> Suspect
     search = _Search(finding=finding, subject=subject, source=source, executed=executed, seen=seen)
     line = _whole_line(search) if slot is None else _filled_line(search, slot)
     line = _shared_line(search) or line if finding.input in seen.wrong else line
+    line = _condition(finding, subject, source) or line
     if line is None and _last_return(source, executed) is None:
         line = _last_statement(source, executed)
     return None if line is None else _place(source, line, "computes what is returned")
+
+
+def _condition(finding: Finding, subject: Subject, source: FunctionSource) -> int | None:
+    """The line of the condition on another input's gradient under which this input's is computed."""
+    names = [argument.name for argument in subject.arguments]
+    if finding.kind is not FindingKind.NEEDS_INPUT_GRAD or finding.input not in names:
+        return None
+    from gradcli.diagnosis.code.conditions import condition_of_others  # for one finding alone
+
+    return condition_of_others(source.tree, names.index(finding.input), len(names))
 
 
 def _kept_on_ctx(finding: Finding, subject: Subject) -> SuspectLine | None:
