@@ -17,6 +17,7 @@ SHOWN = 6
 _PROBED = 4
 """Entries of the first row and of the first column of a matrix are probed up to this one, without it."""
 _ROUNDING = 1e-12
+_FAR_LARGER = 10.0
 _IMAGINARY = "; the error shows only for a grad_output with an imaginary part"
 _TELLING = 1e-3
 """Relative to the largest entry. An entry of this size, wrong by a thousandth of itself, is above the significance."""
@@ -52,7 +53,7 @@ def _worst_entries(
     if mismatch is not None and mismatch.small_rows and len(mismatch.rows) == 1:
         (index,) = outputs_of(mismatch, codomain.blocks[mismatch.output].shape)
         return tuple(replace(each, output_index=index) for each in _entries_for(facts, place, mismatch, shape, 0)), ""
-    symmetric = None if mismatch is None else _folded(facts, place, mismatch, shape)
+    symmetric = None if mismatch is None else symmetric_part(facts, place, mismatch, shape)
     is_folded, mismatch = symmetric is not None, symmetric or mismatch
     rows = range(len(facts.cotangents) if any(block.complex for block in codomain.blocks) else 2)
     tried = [(facts, row, _IMAGINARY if row not in REAL_ROWS else "") for row in rows]
@@ -63,9 +64,35 @@ def _worst_entries(
     for there, row, clause in tried:
         found = _entries_for(there, place, mismatch, shape, row, is_folded=is_folded)
         if any(_shows(entry) for entry in found):
-            return found, clause
+            single = None if is_folded or mismatch is None else _of_worst_output(facts, place, mismatch, shape, found)
+            return found if single is None else single, clause
         first = first or found
     return first, ""
+
+
+def _of_worst_output(
+    facts: Facts, place: int, mismatch: Mismatch, shape: tuple[int, ...], found: Sequence[Entry]
+) -> tuple[Entry, ...] | None:
+    """The derivatives of the output entry with the largest error, if it is far larger than in the entries found.
+
+    A sum over outputs may leave a hundredth of an error that single derivatives show. Sizes are relative to the largest
+    derivative, and to the largest entry.
+    """
+    block = facts.subject.codomain.blocks[mismatch.output]
+    if mismatch.alone or mismatch.wide or block.complex or facts.subject.domain.blocks[place].complex:
+        return None
+    errors, largest = _excess(mismatch.claimed, mismatch.numeric, mismatch.bound), np.abs(mismatch.numeric).max()
+    sums = np.abs(pulled_back(mismatch, np.ones(block.size))[1]).max()
+    shown = max(abs((entry.analytic or 0.0) - entry.numeric) for entry in found if _shows(entry))
+    size = float(errors.max(initial=0.0) / largest) if np.isfinite(errors).all() and largest > 0 else 0.0
+    if not sums > 0 or any(entry.returned_shape for entry in found) or size <= _FAR_LARGER * shown / sums:
+        return None
+    row = int(np.argmax(errors.max(axis=1)))
+    table = {name: getattr(mismatch, name)[[row]] for name in ("rows", "claimed", "numeric", "bound")}
+    alone = facts.of_output(mismatch.output, int(table["rows"][0]))
+    (index,) = outputs_of(replace(mismatch, rows=table["rows"]), block.shape)
+    made = _entries_for(alone, place, replace(mismatch, **table, alone=True), shape, 0)
+    return tuple(replace(entry, output_index=index) for entry in made) if any(map(_shows, made)) else None
 
 
 def _of_output(facts: Facts, output: int) -> str:
@@ -75,7 +102,7 @@ def _of_output(facts: Facts, output: int) -> str:
     )
 
 
-def _folded(facts: Facts, place: int, mismatch: Mismatch, shape: tuple[int, ...]) -> Mismatch | None:
+def symmetric_part(facts: Facts, place: int, mismatch: Mismatch, shape: tuple[int, ...]) -> Mismatch | None:
     """The table for symmetric changes alone, if forward reads one triangle of a symmetric matrix; None otherwise.
 
     How a gradient is divided between the triangles is then a convention, and entries of it cannot be compared.
@@ -151,7 +178,7 @@ def _entries_for(
 ) -> tuple[Entry, ...]:
     """The worst entries for one of the cotangents; with `is_folded`, of the symmetric parts of the gradients."""
     position = facts.subject.active[place]
-    returned = _as_summed(facts.of(position)[row], shape)
+    returned = _as_summed(facts.of(position)[row], shape, is_accepted=mismatch is not None)
     same_shape = returned is not None and returned.shape == shape
     if is_folded and same_shape and returned is not None:
         returned = _mean_of_both(returned)
@@ -174,10 +201,20 @@ def _entries_for(
     return tuple(entries)
 
 
-def _as_summed(returned: Gradient, shape: tuple[int, ...]) -> Gradient:
-    """A gradient without leading axes of length 1, which the framework sums over; others as they are."""
+def _as_summed(returned: Gradient, shape: tuple[int, ...], *, is_accepted: bool) -> Gradient:
+    """A gradient summed over axes that broadcasting the input would add, as the framework does where it accepts that.
+
+    Leading axes of length 1 are always dropped; others stay as they are.
+    """
     extra = 0 if returned is None else returned.ndim - len(shape)
-    return returned.reshape(shape) if returned is not None and returned.shape == (1,) * extra + shape else returned
+    if returned is None or returned.shape == shape or extra < 0:
+        return returned
+    sizes = returned.shape[extra:]
+    fits = all(own in (1, size) for own, size in zip(shape, sizes, strict=True))
+    if not fits or not (is_accepted or returned.shape == (1,) * extra + shape):
+        return returned
+    axes = (*range(extra), *(extra + n for n, own in enumerate(shape) if own == 1))
+    return np.asarray(returned.sum(axis=axes)).reshape(shape)
 
 
 def _measured(facts: Facts, place: int, mismatch: Mismatch | None, column: int, row: int) -> tuple[float, float]:

@@ -102,10 +102,11 @@ class Facts:
         other._slopes = self._slopes
         return other
 
-    def of_output(self, number: int) -> "Facts":
-        """The facts for cotangents that are zero outside of one output."""
+    def of_output(self, number: int, row: int | None = None) -> "Facts":
+        """The facts for cotangents that are zero outside of one output, or of an entry of it."""
         place = self.subject.codomain.slices[number]
-        return Facts(self.subject, self._seed, np.arange(place.start, place.stop))
+        outputs = np.arange(place.start, place.stop)
+        return Facts(self.subject, self._seed, outputs if row is None else outputs[[row]])
 
     def over(self, subject: Subject) -> "Facts":
         """The facts of the same target at other arguments, with random numbers from the same seed."""

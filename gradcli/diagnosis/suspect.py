@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.diagnosis.entries import symmetric_part
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.table import Gradient, Table, table_of
 from gradcli.errors import UserCodeError
@@ -135,6 +136,13 @@ def each(suspect: Suspect, change: Callable[[Any], Gradient]) -> list[Gradient]:
 
 
 def error_size(suspect: Suspect) -> str:
-    """How wrong the gradient is, as a clause; empty if that is not known."""
+    """How wrong the gradient is, as a clause; empty if that is not known.
+
+    Where only symmetric changes can be compared, it is how wrong it is for these.
+    """
     errors = [e.max_rel_error for e in suspect.evidence if e.max_rel_error is not None and np.isfinite(e.max_rel_error)]
+    mismatch = suspect.mismatch
+    folded = None if mismatch is None else symmetric_part(suspect.facts, suspect.block, mismatch, suspect.shape)
+    if folded is not None and errors and np.any(folded.numeric):
+        errors = [float(np.abs(folded.claimed - folded.numeric).max() / np.abs(folded.numeric).max())]
     return f" by up to {of_largest(max(errors))}" if errors else ""

@@ -111,3 +111,47 @@ def test_an_error_of_a_small_output_shows_for_that_output(small, large, output):
     for finding in findings:
         assert ("comes from output 0, which is far smaller" in finding.message) is (output == 0)
         assert max(map(off, finding.entries)) > 0.5
+
+
+@pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
+@pytest.mark.parametrize(("factor", "shown"), [(1.01, 0.01), (1.0, 0.5)])
+def test_an_error_that_a_sum_over_outputs_hides_shows_for_one_of_them(factor, shown, framework):
+    """Half of each element of grad_output goes to another entry; a factor of all shows in the sum as well."""
+    own = pytest.importorskip(framework)
+
+    class Blurred(own.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return factor * g if factor > 1 else 0.995 * (g + g.flip(0)) / 2
+
+    (finding,) = gradcli.check(Blurred, {"x": {"shape": [4]}}, order=1, samples=1, shrink=False).cases[0].findings
+    assert max(abs(e.analytic - e.numeric) for e in finding.entries) == pytest.approx(shown, rel=0.02)
+    assert all((e.output_index != ()) == (factor == 1.0) for e in finding.entries)
+
+
+@pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
+def test_a_gradient_that_the_framework_sums_is_shown_as_summed(framework):
+    own = pytest.importorskip(framework)
+
+    def case(factor):
+        class Scaled(own.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, alpha):
+                ctx.save_for_backward(x, alpha)
+                return alpha * x
+
+            @staticmethod
+            def backward(ctx, g):
+                x, alpha = ctx.saved_tensors
+                return g * alpha, factor * (g * x).sum(1, keepdim=True)
+
+        inputs = {"x": {"shape": [3, 4]}, "alpha": {"shape": []}}
+        return gradcli.check(Scaled, inputs, order=1, samples=1, shrink=False).cases[0]
+
+    assert case(1).verdict is Verdict.PASSED
+    (entry,) = case(1.5).findings[0].entries
+    assert entry.analytic == pytest.approx(1.5 * entry.numeric)

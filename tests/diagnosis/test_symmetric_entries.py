@@ -1,5 +1,7 @@
 """The table of a wrong gradient compares what can be compared: symmetric parts, and a grad_output that shows it."""
 
+import re
+
 import pytest
 
 import gradcli
@@ -163,3 +165,11 @@ def test_a_transpose_that_is_right_for_symmetric_matrices_is_told(returned, kind
     (finding,) = case.findings
     assert (finding.kind is FindingKind.TRANSPOSED) == (kind is not None)
     assert "mix up" not in finding.message
+
+
+def test_the_size_of_an_error_is_that_for_symmetric_changes():
+    """Forward reads one triangle, so a gradient that is divided between both is off by half in each entry."""
+    (finding,) = lower(lambda g: 1.003 * (g + g.mT) / 2 + 0.002 * g.sum() * g.new_ones(3, 3)).findings
+    size = re.search(r"by up to ([\d.]+) %", finding.message)
+    assert size is not None
+    assert 0.3 < float(size[1]) < 1
