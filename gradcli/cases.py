@@ -259,3 +259,10 @@ def with_defaults(arguments: Sequence[Argument], info: TargetInfo) -> list[Argum
     left = [p for p in info.parameters if p.has_default and p.name not in names]
     made = [Argument(name=p.name, value=p.default, is_tensor=False, keyword=p.keyword_only) for p in left]
     return [*arguments, *made]
+
+
+def with_its_source(argument: Argument, info: TargetInfo) -> str:
+    """A value for messages, with where it comes from: the default, unless the user gave it."""
+    default = next((p for p in info.parameters if p.has_default and p.name == argument.name), None)
+    same = default is not None and (default.default is argument.value or repr(default.default) == repr(argument.value))
+    return f"{'default' if same and not argument.fixed else 'given'}: {argument.value!r}"

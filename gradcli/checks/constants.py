@@ -13,6 +13,7 @@ from gradcli.checks.base import Check, Situation
 from gradcli.checks.batch.all_sizes import shapes_of
 from gradcli.checks.gradient import comparable
 from gradcli.checks.iteration import reaches_its_limit
+from gradcli.checks.other_points.changes import label_of
 from gradcli.checks.other_points.numbers import (
     are_close,
     changes_in_order,
@@ -93,7 +94,8 @@ class ConstantsCheck(Check):
             if other is None or (may_lay_out(argument) and _shapes(other) != _shapes(subject)):
                 continue
             is_accepted = True
-            evidence = list(self._tried(situation, other, argument, _label(changes, given), new=changes[position]))
+            label = label_of(changes, given, subject.info)
+            evidence = list(self._tried(situation, other, argument, label, new=changes[position]))
             refuses = all(e.verdict is Verdict.PASSED and e.reference is None for e in evidence)
             is_excused = any(e.reference == self.passed().reference for e in evidence)
             if _goes_with_others(argument) and not is_excused and (_has_further_values(argument) or not refuses):
@@ -126,7 +128,7 @@ class ConstantsCheck(Check):
                 other = _accepted(subject, [*given[:position], changed, *given[position + 1 :]])
                 if other is None or (may_lay_out(setting.entry) and _shapes(other) != _shapes(subject)):
                     continue
-                label = _label({position: changed.value}, given)
+                label = label_of({position: changed.value}, given, subject.info)
                 yield from self._tried(situation, other, setting.entry, label, new=value)
                 if not setting.tries_all:
                     break
@@ -145,7 +147,8 @@ class ConstantsCheck(Check):
         for arguments in itertools.islice(sets, _SHAPES):
             other = _accepted(situation.subject, arguments, any_count=True)
             if other is not None and other.active == situation.subject.active:
-                label = f"{_label({position: arguments[position].value}, given)} and {shapes_of(arguments)}"
+                label = label_of({position: arguments[position].value}, given, other.info)
+                label = f"{label} and {shapes_of(arguments)}"
                 yield from self._tried(situation, other, argument, label)
                 return
 
@@ -162,7 +165,7 @@ class ConstantsCheck(Check):
         for arguments in at_other_shapes(position, value, given):
             other = _accepted(situation.subject, arguments)
             if other is not None and other.active == situation.subject.active:
-                label = f"{_label({position: value}, given)} and {shapes_of(arguments)}"
+                label = f"{label_of({position: value}, given, other.info)} and {shapes_of(arguments)}"
                 yield from (e for e in variant(self, situation, other, label, None) if e.verdict is Verdict.FAILED)
 
     def _at_longer_output(self, situation: Situation, position: int, given: Sequence[Argument]) -> Iterator[Evidence]:
@@ -177,7 +180,7 @@ class ConstantsCheck(Check):
             return
         other = _accepted(subject, [*given[:position], replace(argument, value=value), *given[position + 1 :]])
         if other is not None and is_output_length(argument, value, subject.first_call.outputs, other):
-            label = _label({position: value}, given)
+            label = label_of({position: value}, given, subject.info)
             yield from self._tried(situation, other, argument, label)
 
     def _tried(
@@ -231,7 +234,7 @@ class ConstantsCheck(Check):
             )
             if other is None or any(_excuse(situation.subject, other, given[n]) for n in taken):
                 continue
-            found = list(variant(self, situation, other, _label(changes, given), None))
+            found = list(variant(self, situation, other, label_of(changes, given, other.info), None))
             yield from (e for e in found if e.verdict is Verdict.FAILED)
             verified += 1
             if verified == _VERIFIED or any(e.reference is not None for e in found):
@@ -264,9 +267,8 @@ class ConstantsCheck(Check):
             varies = type(each.value) is int and not chooses_an_axis(each) and bool(values_to_try(each, given))
             if varies and each.name != argument.name:
                 value = each.value + longer.more
-                label = (
-                    f"{_label({position: value}, given)} and {longer.more:+d} in the length of {longer.named(given)}"
-                )
+                label = label_of({position: value}, given, situation.subject.info)
+                label = f"{label} and {longer.more:+d} in the length of {longer.named(given)}"
                 changed = [*given[:position], replace(each, value=value), *given[position + 1 :]]
                 found = self._with_axis(situation, longer, changed, label)
                 yield from (e for e in found if e.verdict is Verdict.FAILED)
@@ -325,12 +327,6 @@ def _joint_changes(given: Sequence[Argument], taken: Mapping[int, Mapping[int, A
     ]
     sets = (room | dict(zip(taken, chosen, strict=True)) for chosen in itertools.product(*values))
     yield from itertools.islice((changes for changes in sets if keeps_order(changes, given)), _SETS)
-
-
-def _label(changes: Mapping[int, object], given: Sequence[Argument]) -> str:
-    """What was changed, as messages say it."""
-    parts = [f"{given[n].name}={value!r} (given: {given[n].value!r})" for n, value in changes.items()]
-    return f"with {' and '.join([*([', '.join(parts[:-1])] if parts[:-1] else []), parts[-1]])}"
 
 
 def _excuse(subject: Subject, other: Subject, argument: Argument, error: float = 0.0) -> str | None:

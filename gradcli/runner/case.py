@@ -1,7 +1,7 @@
 """One case from its target to its result."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -90,8 +90,10 @@ class _Failure:
     subject: Subject
     evidence: tuple[Evidence, ...]
 
-    def beside(self, higher: "_Failure") -> "_Failure":
+    def beside(self, higher: "_Failure | None") -> "_Failure":
         """This failure with the failures at higher orders, which may have been found at another sample."""
+        if higher is None:
+            return self
         wrong = [e for e in higher.evidence if e.verdict is Verdict.FAILED]
         if higher.subject is not self.subject:
             wrong = [replace(e, measured_at=higher.subject) for e in wrong]
@@ -132,7 +134,13 @@ def check_object(
         kept = np.errstate(all="ignore")
         with watchdog.watching(), interpreted_kernels(), own_functions_restored(), compressed_matrices_checked(), kept:
             ready = _prepared(target, case, backends, info, trail, watchdog)
-            failure = _failure(ready, trail, watchdog)
+            failure: _Failure | None = None
+            for number, part in _schedule(ready, trail, watchdog):
+                with _in_spite_of_errors(failure):
+                    found = _examined(ready, number, part, trail, first_order_only=failure is not None)
+                    failure = failure if found is None else found.beside(failure)
+                if failure is not None and not only_higher_orders(failure.evidence):
+                    break
             result = _result(ready.case, trail)
             if failure is None:
                 result = _with_resolution(result, ready.case)
@@ -172,27 +180,14 @@ def _prepared(
     return ready
 
 
-def _failure(ready: Prepared, trail: _Trail, watchdog: Watchdog) -> _Failure | None:
-    """The first sample that fails at order 1, with what is wrong at higher orders; None if nothing fails.
-
-    Where only a derivative of a higher order is wrong, order 1 is checked to its end first: at further samples, other
-    numbers, inputs and sizes. What the user's code raises there does not make up for the failure.
-    """
-    higher: _Failure | None = None
-    for number, part in _schedule(ready, trail, watchdog):
-        try:
-            failed = _examined(ready, number, part, trail)
-        except Exception as error:
-            if higher is None or not (isinstance(error, UserCodeError) or is_users_own(error)):
-                raise
-            return higher
-        if failed is None:
-            continue
-        if higher is not None or not only_higher_orders(failed.evidence):
-            return failed if higher is None else failed.beside(higher)
-        higher = failed
-        ready = replace(ready, case=replace(ready.case, settings=replace(ready.case.settings, order=1)))
-    return higher
+@contextmanager
+def _in_spite_of_errors(failure: _Failure | None) -> Iterator[None]:
+    """A context in which the user's code may raise, if a failure is known already: that stands then."""
+    try:
+        yield
+    except Exception as error:
+        if failure is None or not (isinstance(error, UserCodeError) or is_users_own(error)):
+            raise
 
 
 def _schedule(ready: Prepared, trail: _Trail, watchdog: Watchdog) -> Iterator[tuple[int, Part]]:
@@ -210,12 +205,13 @@ def _schedule(ready: Prepared, trail: _Trail, watchdog: Watchdog) -> Iterator[tu
         yield from ((number, Part.REQUIRED) for number in later if watchdog.affords(calls))
 
 
-def _examined(ready: Prepared, number: int, part: Part, trail: _Trail) -> _Failure | None:
-    """Run a part of the battery on sample `number`; returns what failed, if a check does.
+def _examined(ready: Prepared, number: int, part: Part, trail: _Trail, *, first_order_only: bool) -> _Failure | None:
+    """Run a part of the battery on sample `number`, perhaps of order 1 alone; returns what failed, if a check does.
 
     The evidence and the counts of calls go into the trail.
     """
     seed, settings = ready.case.seed + number, ready.case.settings
+    settings = replace(settings, order=1) if first_order_only else settings
     sweep = number == 0 and ready.case.spec.expect.verdict != "surrogate"
     excuse = partial(excused, allow=dict(settings.allow), told=trail.told)
     arguments = None if part is Part.OPTIONAL else _drawn(ready, number, trail)

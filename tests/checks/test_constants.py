@@ -246,7 +246,7 @@ def windowed(ns: Any, twin: str) -> Any:
 def test_a_number_that_changes_the_outputs_shape_is_tried_too(ns: Any, twin: str) -> None:
     (case,) = gradcli.check(windowed(ns, twin), order=1, shrink=False).cases
     assert case.verdict is (Verdict.FAILED if twin == "wrong" else Verdict.PASSED), case
-    assert twin != "wrong" or any("width=4 (given: 3)" in note for note in (*case.notes, str(case)))
+    assert twin != "wrong" or any("width=4 (default: 3)" in note for note in (*case.notes, str(case)))
 
 
 def cumulated(ns: Any, twin: str) -> Any:
@@ -271,5 +271,7 @@ def cumulated(ns: Any, twin: str) -> Any:
 def test_another_axis_is_tried_too(ns: Any, twin: str) -> None:
     (case,) = gradcli.check(cumulated(ns, twin), order=1, shrink=False).cases
     assert case.verdict is (Verdict.FAILED if twin == "wrong" else Verdict.PASSED), case
-    assert twin != "wrong" or "the error appears with dim=1 (given: 0)" in case.findings[0].message
-    assert any("with dim=1 (given: 0), forward runs but backward raised" in n for n in case.notes) is (twin == "raises")
+    assert twin != "wrong" or "the error appears with dim=1 (default: 0)" in case.findings[0].message
+    assert any("with dim=1 (default: 0), forward runs but backward raised" in n for n in case.notes) is (
+        twin == "raises"
+    )

@@ -90,9 +90,9 @@ def test_the_right_ones_pass(framework: str, name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "part", "says"),
     [
-        ("Loss", {"means": "('mean', 'sum')"}, "with reduction='sum' (given: 'mean')"),
-        ("Power", {"two": "2.02"}, "with inverse=True (given: False)"),
-        ("Scaled", {"scale": "(1 / x.shape[-1])"}, "(given: None)"),
+        ("Loss", {"means": "('mean', 'sum')"}, "with reduction='sum' (default: 'mean')"),
+        ("Power", {"two": "2.02"}, "with inverse=True (default: False)"),
+        ("Scaled", {"scale": "(1 / x.shape[-1])"}, "(default: None)"),
     ],
 )
 def test_the_value_at_which_the_error_appears_is_named(

@@ -143,6 +143,8 @@ CLAMPED = """
 import gradcli.engine as ns
 
 class Inner(ns.autograd.Function):
+    low = 0.5
+
     @staticmethod
     def forward(ctx, x, w):
         x = ns.clamp(x, {low})
@@ -164,6 +166,8 @@ RANGE = "the gradient is right for values between 0.5 and 2.5"
         ({**ROOT, "by_x": "g * w / (2 * (x - 0.25).sqrt()) * (x > 0.5)"}, False, False),
         ({**ROOT, "by_x": "g * w / (2 * (x - 0.25).sqrt())"}, True, True),
         ({**ROOT, "by_x": "g * w / (3 * (x - 0.25).sqrt())"}, True, False),
+        ({**ROOT, "by_x": "g * w / (2 * (x - 0.25).sqrt())", "low": "min=Inner.low"}, True, True),
+        ({**ROOT, "by_x": "g * w / (3 * (x - 0.25).sqrt())", "low": "min=Inner.low"}, True, False),
         ({"low": "min=0.5", "value": "x * 3 + w", "by_x": "g * 3", "by_w": "g"}, True, False),
     ],
 )

@@ -49,10 +49,10 @@ def refused(ns, x, max_iter=3):
     [
         (contracted, contraction_vjp, Verdict.PASSED, None),
         (contracted, doubled(contraction_vjp), Verdict.FAILED, None),
-        (contracted_early, contraction_vjp, Verdict.FAILED, "max_iter=7 (given: 3)"),
-        (contracted_early, doubled(contraction_vjp), Verdict.FAILED, "max_iter=7 (given: 3)"),
+        (contracted_early, contraction_vjp, Verdict.FAILED, "max_iter=7 (default: 3)"),
+        (contracted_early, doubled(contraction_vjp), Verdict.FAILED, "max_iter=7 (default: 3)"),
         (contracted_in_steps, contraction_vjp, Verdict.FAILED, None),
-        (alternating, alternating_vjp, Verdict.FAILED, "max_iter=81 (given: 40)"),
+        (alternating, alternating_vjp, Verdict.FAILED, "max_iter=81 (default: 40)"),
         (refused, contraction_vjp, Verdict.FAILED, None),
     ],
 )

@@ -1,6 +1,10 @@
 """The ways in which inputs are changed: by which numbers, and how that is said."""
 
+from collections.abc import Mapping, Sequence
 from enum import Enum
+
+from gradcli.cases import Argument, with_its_source
+from gradcli.targets import TargetInfo
 
 Values = tuple[float, ...]
 _NAMED = {
@@ -62,3 +66,9 @@ _SENTENCES = {
     Change.ASCENDING: "The entries are put in ascending order, so every row and every column ascends.",
     Change.DESCENDING: "The entries are put in descending order.",
 }
+
+
+def label_of(changes: Mapping[int, object], given: Sequence[Argument], info: TargetInfo) -> str:
+    """What was changed, as messages say it."""
+    parts = [f"{given[n].name}={value!r} ({with_its_source(given[n], info)})" for n, value in changes.items()]
+    return f"with {' and '.join([*([', '.join(parts[:-1])] if parts[:-1] else []), parts[-1]])}"

@@ -1,8 +1,10 @@
 """A range of an input for which the gradient is right, where forward clamps the values that were drawn."""
 
 import ast
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
 
@@ -127,7 +129,8 @@ def _ends(
 
 
 def _number(node: ast.expr, numbers: Mapping[str, object]) -> float | None:
-    """The value of an expression of numbers and names of numbers."""
+    """The value of an expression of numbers and names of numbers, also those of a class or a module."""
+    node = _Read(numbers).visit(copy.deepcopy(node))
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     known = {name: numbers[name] for name in names if isinstance(numbers.get(name), int | float)}
     allowed = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.Name, ast.operator, ast.unaryop, ast.expr_context)
@@ -138,3 +141,23 @@ def _number(node: ast.expr, numbers: Mapping[str, object]) -> float | None:
     except (ArithmeticError, TypeError, ValueError):
         return None
     return float(value) if isinstance(value, int | float) and np.isfinite(value) else None
+
+
+class _Read(ast.NodeTransformer):
+    """Puts numbers in the place of attributes of classes and modules that hold them."""
+
+    def __init__(self, known: Mapping[str, object]) -> None:
+        self._known = known
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """A number for an attribute that is one."""
+        owner = self._owner(node.value)
+        value = getattr(owner, node.attr, None) if isinstance(owner, type | ModuleType) else None
+        return ast.copy_location(ast.Constant(value), node) if isinstance(value, int | float) else node
+
+    def _owner(self, node: ast.expr) -> object:
+        if isinstance(node, ast.Name):
+            return self._known.get(node.id)
+        owner = self._owner(node.value) if isinstance(node, ast.Attribute) else None
+        is_read = isinstance(owner, type | ModuleType) and isinstance(node, ast.Attribute)
+        return getattr(owner, node.attr, None) if is_read and isinstance(node, ast.Attribute) else None

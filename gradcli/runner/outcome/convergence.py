@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from gradcli.backends.base import Subject
-from gradcli.cases import Argument, with_defaults
+from gradcli.cases import Argument, with_defaults, with_its_source
 from gradcli.errors import UserCodeError
 from gradcli.inputs.hints.argument_names import limits_iterations
 from gradcli.numerics.wording import of_largest
@@ -32,9 +32,10 @@ def unconverged_note(subject: Subject, evidence: Sequence[Evidence]) -> str | No
         changed = _change(subject, [*given[:position], replace(argument, value=more), *given[position + 1 :]])
         if changed > _ROUNDING:
             return (
-                f"forward has not converged at these inputs: with {argument.name}={more} (given: {argument.value}) its "
-                f"outputs change by up to {of_largest(changed, 'output')}. If backward is right only after convergence "
-                f"(an implicit derivative), raise {argument.name} or give inputs at which forward converges"
+                f"forward has not converged at these inputs: with {argument.name}={more} "
+                f"({with_its_source(argument, subject.info)}) its outputs change by up to "
+                f"{of_largest(changed, 'output')}. If backward is right only after convergence (an implicit "
+                f"derivative), raise {argument.name} or give inputs at which forward converges"
             )
     return None
 

@@ -37,7 +37,11 @@ def named_values(result: CheckResult, subject: Subject, recheck: Recheck) -> tup
     first = [replace(a, value=before[a.name]) if a.name in before else a for a in subject.arguments]
     if not recheck.passes(first):
         return result.findings
-    parts = [f"{argument.name}={argument.value!r} (given: {value!r})" for argument, value in changed]
+    given = {spec.name for spec in result.inputs if spec.kind == "value"}
+    parts = [
+        f"{argument.name}={argument.value!r} ({'given' if argument.name in given else 'default'}: {value!r})"
+        for argument, value in changed
+    ]
     label = f"; the error appears with {' and '.join(parts)}"
     return tuple(
         finding

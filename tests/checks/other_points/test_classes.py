@@ -121,4 +121,4 @@ def test_an_index_to_ignore_is_tried_where_there_is_none(backend, ns, given):
     verdict, evidence = decided(backend, picked(ns, is_right=False), *inputs, order=1)
     assert verdict is Verdict.FAILED
     assert {e.check for e in evidence if e.verdict is Verdict.FAILED} == {"constants"}
-    assert any("with ignore_index=4 (given: None)" in e.note for e in evidence if e.verdict is Verdict.FAILED)
+    assert any("with ignore_index=4 (default: None)" in e.note for e in evidence if e.verdict is Verdict.FAILED)

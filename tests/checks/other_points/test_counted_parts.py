@@ -180,4 +180,4 @@ def test_more_outputs_than_by_default_are_tried(ns, made_of):
     assert case.verdict is Verdict.PASSED
     (case,) = gradcli.check(made_of(ns, wrong), order=1, shrink=False).cases
     assert [e.check for e in case.evidence if e.verdict is Verdict.FAILED] == ["constants"]
-    assert "=3 (given: 2)" in case.findings[0].message
+    assert "=3 (default: 2)" in case.findings[0].message

@@ -229,10 +229,10 @@ def euler_slope(ns, x, steps):
 @each_pair(["backend"], backend=FRAMEWORKS, name=FORMULAS, given=(True, False))
 def test_a_mistake_that_the_number_of_a_formula_hides_is_found(ns: Any, name: str, given: bool) -> None:
     forward, mistake, shown = FORMULAS[name]
-    numbers = forward.__defaults__ if given else ()
-    result = checked(function_of(ns, forward, LEAVE_OUT[mistake]), SIGNED, ns, *numbers)
+    result = checked(function_of(ns, forward, LEAVE_OUT[mistake]), SIGNED, ns, *(forward.__defaults__ if given else ()))
     assert result.verdict is Verdict.FAILED
-    assert any(f"={shown!r} (given: {forward.__defaults__[0]!r})" in f.message for f in result.findings), result
+    said = f"={shown!r} ({'given' if given else 'default'}: {forward.__defaults__[0]!r})"
+    assert any(said in f.message for f in result.findings), result
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -244,7 +244,7 @@ def test_its_right_twin_passes(ns: Any, name: str) -> None:
 def test_what_shows_at_another_accuracy_is_a_note(ns: Any) -> None:
     result = checked(function_of(ns, damped_contraction, damped_vjp), SIGNED, ns)
     (note,) = [note for note in result.notes if "not counted as a failure" in note]
-    wrong_there = "the gradient of x is wrong with damping=0.375 (given: 0.0)"
+    wrong_there = "the gradient of x is wrong with damping=0.375 (default: 0.0)"
     because = "damping sets how accurate forward is, and so how accurate the gradient can be"
     assert note == f"{wrong_there}; not counted as a failure, because {because}"
 

@@ -75,10 +75,10 @@ class NearestOfSize(Nearest):
         return Nearest.forward(ctx, x, output_size[0])
 """
 CASES = [
-    ("Normalised", "columns", "with dim=1 (given: 0) and v of shape [4, 3]"),
-    ("Grouped", "two", "with factor=3 (given: 2) and x of shape"),
+    ("Normalised", "columns", "with dim=1 (default: 0) and v of shape [4, 3]"),
+    ("Grouped", "two", "with factor=3 (default: 2) and x of shape"),
     ("Nearest", "repeated", "with n_out=9 (given: 2)"),
-    ("NearestOfSize", "repeated", "with output_size=(9,) (given: (2,))"),
+    ("NearestOfSize", "repeated", "with output_size=(9,) (default: (2,))"),
 ]
 
 

@@ -178,7 +178,7 @@ def test_a_backward_that_refuses_another_value_is_a_note(backend, ns, mistake, w
     verdict, evidence = decided(backend, convolution(ns, mistake), X, W, order=1)
     assert verdict is Verdict.PASSED
     notes = [e.note for e in evidence if e.check == "constants" and e.note]
-    other = "stride=2 (given: 1)" if mistake == "raises" else "padding=3 (given: 0)"
+    other = "stride=2 (default: 1)" if mistake == "raises" else "padding=3 (default: 0)"
     assert any(note.startswith(f"with {other}, forward runs but ") and what in note for note in notes), notes
 
 
@@ -188,7 +188,7 @@ def test_padding_makes_room_where_the_kernel_is_as_long_as_the_input(backend, ns
     verdict, evidence = decided(backend, convolution(ns, mistake), tensor("x", [row[:3] for row in ROWS]), W, order=1)
     assert verdict is (Verdict.FAILED if mistake else Verdict.PASSED)
     wrong = [e.note for e in evidence if e.verdict is Verdict.FAILED]
-    assert not mistake or all(f"with {mistake}=" in note and "and padding=3 (given: 0)" in note for note in wrong)
+    assert not mistake or all(f"with {mistake}=" in note and "and padding=3 (default: 0)" in note for note in wrong)
 
 
 @in_turn("given", [1, 2, 3])
