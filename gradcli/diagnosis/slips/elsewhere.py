@@ -1,6 +1,5 @@
 """Other inputs at which a correction of backward has to be right as well: other values, numbers and sizes."""
 
-import ast
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
