@@ -390,3 +390,7 @@ class Fitting:
         """The guess with tensors of the shapes of their gradients, where that makes all of them fit."""
         guess = narrowed(solution.guess, self.attempted, lambda each: self.trials.judge(each) is None)
         return None if guess is None else settled(self.unifier(guess.skeleton), guess)
+
+    def can_be_smaller(self, solution: Solution) -> bool:
+        """Whether backward fits where tensors have the shapes of their gradients, or are vectors of as many entries."""
+        return self.narrowed(solution) is not None or self.changed_by(as_vector, solution.guess) is not None

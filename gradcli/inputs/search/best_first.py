@@ -9,7 +9,7 @@ from gradcli.cases import InputSpec
 from gradcli.inputs.hints.equal_parts import left_out_of, parts_of
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.backward_inputs import Fitting, as_matrices, as_vector, squared, with_tensor
-from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
+from gradcli.inputs.search.candidates import Skeleton
 from gradcli.inputs.search.choice import (
     DEGENERATE,
     Accepted,
@@ -34,8 +34,8 @@ from gradcli.inputs.search.domains import (
     with_ordered_limits,
     with_probabilities,
 )
-from gradcli.inputs.search.error_messages import Mentions, lacked_by_a_constant
-from gradcli.inputs.search.optional_arguments import OPTIONAL_TRIES, OptionalArguments
+from gradcli.inputs.search.error_messages import Mentions, lacked_by_a_constant, lacks_axis
+from gradcli.inputs.search.optional_arguments import OptionalArguments
 from gradcli.inputs.search.refinement import (
     polished,
     with_axes_apart,
@@ -51,10 +51,12 @@ from gradcli.inputs.search.replies import (
     Attempted,
     Reply,
     ended,
+    has_more_axes,
     is_transposed,
     penalty_of,
     reply_at,
 )  # fmt: skip
+from gradcli.inputs.search.returned_gradients import with_vector
 from gradcli.inputs.search.trials import Failure, Guess, Trials
 from gradcli.inputs.search.unification import Solution, Unifier
 
@@ -121,7 +123,10 @@ class BestFirstSearch:
             square = squared(likeliest.solution.guess, self.attempted, self._trials.judge)
             self.square = () if square is None else self._trials.specs(square)
         optionals = OptionalArguments(self._trials, self._unifier, self.attempted, self._hints)
-        best = self._with_defaults_given(optionals.given(chosen.solution))
+        given = optionals.given(chosen.solution)
+        best = optionals.at_defaults(given)
+        if best is not given:
+            self.overruled, self.reply_there = self._trials.specs(given.guess), Reply.RAISES
         sums = notes_on_sums(self._found, best.guess, self._hints, self._trials, self.overruled)
         self.notes = (*optionals.notes, *numbers, *sums)
         self._budget.allow(POLISHING_TRIES)
@@ -219,9 +224,11 @@ class BestFirstSearch:
                 self._accept(outcome)
 
     def _accept(self, solution: Solution) -> None:
+        solution = self._with_vector(solution)
         guess = with_statistics_of_features(self._trials, with_labels_for_each_row(self._trials, solution.guess))
-        if self.attempted(guess).backward_error is None:
-            guess = without_ignored_ends(self._trials, guess, self._hints.documented)
+        shorter = without_ignored_ends(self._trials, guess, self._hints.documented)
+        if self.attempted(guess).backward_error is None or self.attempted(shorter).backward_error is None:
+            guess = shorter
         solution = replace(solution, guess=guess)
         penalty = self._backward_penalty(solution.guess)
         if (returned := self._fit.as_returned(solution)) is not None:
@@ -249,6 +256,13 @@ class BestFirstSearch:
             if trial.lacks_a_sum or (alone and trial.is_summed()):
                 penalty = RAISING_BACKWARD  # a mistake to be shown at the likeliest inputs, no reason to take others
         self._add(solution, plain, penalty)
+
+    def _with_vector(self, solution: Solution) -> Solution:
+        def solved(skeleton: Skeleton) -> Solution | None:
+            outcome = self._solve(self._unifier(skeleton), skeleton, 0)
+            return outcome if isinstance(outcome, Solution) and self.runs_backward(outcome.guess) else None
+
+        return with_vector(self._trials, solution.guess, self.attempted, solved) or solution
 
     def _add(self, solution: Solution, plain_score: float, penalty: float) -> None:
         found = Accepted(
@@ -291,15 +305,19 @@ class BestFirstSearch:
         self._budget.allow(LIKELIER_TRIES)
         returned: Solution | None = None
         known = {each.solution.guess.skeleton for each in self._found}
-        near = [n for each in self._found for n in self._neighbours(each.solution.guess.skeleton, None)]
-        for _, skeleton in sorted(near, key=lambda each: each[0]):
+        near = list[tuple[bool, float, Skeleton]]()
+        for guess in [each.solution.guess for each in self._found]:
+            lacks = lacks_axis(self.attempted(guess).backward_error)
+            for cost, skeleton in self._neighbours(guess.skeleton, None):
+                near.append((not (lacks and has_more_axes(skeleton, guess)), cost, skeleton))
+        for _, _, skeleton in sorted(near, key=lambda each: each[:2]):
             if skeleton in known or self._trials.exhausted:
                 continue
             known.add(skeleton)
             outcome = self._solve(self._unifier(skeleton), skeleton, 0)
             if not isinstance(outcome, Solution) or self._is_degenerate(outcome.guess):
                 continue
-            if self.runs_backward(outcome.guess) or self._fit.narrowed(outcome) is not None:
+            if self.runs_backward(outcome.guess) or self._fit.can_be_smaller(outcome):
                 self._accept(outcome)
                 if any(each.fits_exactly and not each.is_degenerate for each in self._found):
                     break
@@ -379,22 +397,3 @@ class BestFirstSearch:
 
     def _raises(self, guess: Guess) -> bool:
         return ended(self.attempted(guess)) is Reply.RAISES
-
-    def _with_defaults_given(self, best: Solution) -> Solution:
-        """The same inputs with every default passed, if backward fails without them and works with them.
-
-        Code that reads needs_input_grad of an argument, or returns a gradient for it, expects it to be passed.
-        """
-        skeleton = tuple(
-            Choice.of_value(slot.parameter.default) if choice == OMITTED else choice
-            for choice, slot in zip(best.guess.skeleton, self._trials.slots, strict=True)
-        )
-        penalty = self._backward_penalty(best.guess)
-        if skeleton == best.guess.skeleton or penalty < RAISING_BACKWARD:
-            return best
-        given = replace(best.guess, skeleton=skeleton)
-        self._budget.allow(OPTIONAL_TRIES)
-        if self._trials.judge(given) is not None or self._backward_penalty(given) >= penalty:
-            return best
-        self.overruled, self.reply_there = self._trials.specs(best.guess), Reply.RAISES
-        return replace(best, guess=given)

@@ -155,6 +155,12 @@ def is_refusal(message: str) -> bool:
     return refused or any(text in message for text in _REFUSED_KINDS)
 
 
+def exceeded_size(message: str) -> int | None:
+    """The size of an axis of which an entry beyond its end was read; None if the message tells of none."""
+    found = re.search(r"index -?\d+ is out of bounds for (?:axis|dimension) \d+ with size (\d+)", message)
+    return None if found is None else int(found[1])
+
+
 def complains_of_order(message: str) -> bool:
     """Whether one size should have been larger than another, so that the sizes should fall instead of rise."""
     return (
@@ -168,6 +174,12 @@ def complains_of_rank(error: BaseException | None) -> bool:
         isinstance(error, IndexError)
         and re.match(r"tuple index|Dimension out|too many indices", str(error)) is not None
     )
+
+
+def lacks_axis(error: BaseException | None) -> bool:
+    """Whether backward read or summed over an axis that a tensor does not have, or unpacked more sizes than it has."""
+    few = r"not enough values to unpack|is out of bounds for array of dimension|Dimension out|tuple index"
+    return isinstance(error, IndexError | ValueError) and re.search(few, str(error)) is not None
 
 
 def _wants_one_entry(message: str) -> bool:

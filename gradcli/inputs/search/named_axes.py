@@ -70,6 +70,15 @@ def next_new(queue: list[Queued], seen: Collection[State]) -> tuple[int, State |
     return 0, None
 
 
+def distance(ranks: Mapping[int, int], one: Place, other: Place) -> float:
+    """How unlikely it is that two axes are equal, from where they are in tensors of these ranks."""
+    if one[0] == other[0]:
+        return 0.9
+    if ranks[one[0]] - one[1] == ranks[other[0]] - other[1]:
+        return 0.5
+    return 0.6 if one[1] == other[1] else 0.8
+
+
 @final
 class NamedAxes:
     """The names of the axes of one skeleton."""
@@ -94,7 +103,9 @@ class NamedAxes:
             named = _name_of(axes.get(slots[slot].name, ()), axis, skeleton[slot].rank)
             if named is not None:
                 self._names[slot, axis] = named
-        values = {slot.name: choice.value for slot, choice in zip(slots, skeleton, strict=True)}
+        pairs = list(zip(slots, skeleton, strict=True))
+        values = {slot.name: slot.parameter.default for slot, choice in pairs if choice.kind == "omitted"}
+        values |= {slot.name: choice.value for slot, choice in pairs if choice.kind != "omitted"}
         self._numbers = {name: value for name, value in values.items() if type(value) is int and value > 0}
 
     def cost_of_equal(self, one: Sequence[Place], other: Sequence[Place]) -> float:

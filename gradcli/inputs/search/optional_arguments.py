@@ -17,7 +17,7 @@ from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.alternatives import with_value
 from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
 from gradcli.inputs.search.choice import of_documented_shape
-from gradcli.inputs.search.replies import Reply, ended
+from gradcli.inputs.search.replies import RAISING_BACKWARD, Reply, ended, penalty_of
 from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.inputs.search.unification import Solution, Unifier
 from gradcli.sources import tree_of
@@ -59,6 +59,24 @@ class OptionalArguments:
             best = self._with(best, left, 4 * OPTIONAL_TRIES)
         self._left = {index: note for index, note in self._left.items() if best.guess.skeleton[index] == OMITTED}
         return best
+
+    def at_defaults(self, best: Solution) -> Solution:
+        """The same inputs with every default passed, if backward fails without them and works with them.
+
+        Code that reads needs_input_grad of an argument, or returns a gradient for it, expects it to be passed.
+        """
+        skeleton = tuple(
+            Choice.of_value(slot.parameter.default) if choice == OMITTED else choice
+            for choice, slot in zip(best.guess.skeleton, self._trials.slots, strict=True)
+        )
+        penalty = penalty_of(best.guess, self._attempted(best.guess))
+        if skeleton == best.guess.skeleton or penalty < RAISING_BACKWARD:
+            return best
+        given = replace(best.guess, skeleton=skeleton)
+        self._trials.budget.allow(OPTIONAL_TRIES)
+        if self._trials.judge(given) is not None or penalty_of(given, self._attempted(given)) >= penalty:
+            return best
+        return replace(best, guess=given)
 
     @property
     def notes(self) -> tuple[str, ...]:

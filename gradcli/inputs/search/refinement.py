@@ -49,23 +49,40 @@ def with_labels_for_each_row(trials: Trials, guess: Guess) -> Guess:
 
 
 def without_ignored_ends(trials: Trials, guess: Guess, documented: Collection[str]) -> Guess:
-    """The same inputs with shorter axes where forward ignores what lies beyond the size of another tensor.
+    """The same inputs without entries that forward ignores because they lie beyond the size of another tensor.
 
     Tensors whose shapes are documented keep them.
 
     A scan over the steps of x takes coefficients for more steps, and its backward may leave their gradients undefined.
+    The longer axis is cut, or if that makes a tensor square, the other one becomes as long where forward allows that.
     """
     floats = [slot for slot in guess.shapes if guess.skeleton[slot].kind == "float"]
     own = {slot: trials.slots[slot].name for slot in floats}
-    for slot in (slot for slot in floats if not is_state(own[slot]) and own[slot] not in documented):
+    free = [slot for slot in floats if not is_state(own[slot]) and own[slot] not in documented]
+    for slot in free:
         for axis, size in enumerate(guess.shapes[slot]):
             others = {n for other in floats if other != slot for n in guess.shapes[other] if 1 < n < size}
             for n in sorted(others, reverse=True):
-                shape = (*guess.shapes[slot][:axis], n, *guess.shapes[slot][axis + 1 :])
-                shorter = replace(guess, shapes={**guess.shapes, slot: shape})
-                if trials.ignores(guess, slot, axis, n) and trials.judge(shorter) is None:
-                    return without_ignored_ends(trials, shorter, documented)
+                if not trials.ignores(guess, slot, axis, n):
+                    continue
+                places = [(other, at) for other in free for at, each in enumerate(guess.shapes[other]) if each == n]
+                shorter = _resized(guess, slot, axis, n)
+                longer = [_resized(guess, *place, size) for place in places]
+                fewer = [each for each in longer if _repeated(each) < _repeated(shorter)]
+                for each in (*fewer, shorter):
+                    if trials.judge(each) is None:
+                        return without_ignored_ends(trials, each, documented)
     return guess
+
+
+def _resized(guess: Guess, slot: int, axis: int, size: int) -> Guess:
+    shape = (*guess.shapes[slot][:axis], size, *guess.shapes[slot][axis + 1 :])
+    return replace(guess, shapes={**guess.shapes, slot: shape})
+
+
+def _repeated(guess: Guess) -> int:
+    """In how many tensors a size occurs twice."""
+    return sum(len(set(shape)) < len(shape) for shape in guess.shapes.values())
 
 
 def with_statistics_of_features(trials: Trials, guess: Guess) -> Guess:

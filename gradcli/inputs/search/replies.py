@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.cases import Argument
 from gradcli.inputs.search.backward_inputs import exchanges
+from gradcli.inputs.search.candidates import Skeleton
 from gradcli.inputs.search.error_messages import is_refusal, refused_gradient
 from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.targets import Trial
@@ -88,3 +89,9 @@ def penalty_of(guess: Guess, trial: Trial) -> float:
     if not trial.ok or trial.backward_error is not None:
         return 0.0 if exchanges(guess, trial.backward_error) else RAISING_BACKWARD
     return 0.7 * sum(gradient is None for gradient in trial.gradients or ())
+
+
+def has_more_axes(skeleton: Skeleton, guess: Guess) -> bool:
+    """Whether a skeleton has the arguments of a guess, and one tensor of them has more axes."""
+    pairs = [(one, other) for one, other in zip(skeleton, guess.skeleton, strict=True) if one != other]
+    return all(one.kind == other.kind and one.rank > other.rank for one, other in pairs)

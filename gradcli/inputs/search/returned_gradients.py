@@ -1,5 +1,6 @@
 """Arguments that get a gradient after all, or get none, as what backward returns for them shows."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -8,10 +9,11 @@ from numpy.typing import NDArray
 
 from gradcli.inputs.domains import INTEGRAL, LABELS
 from gradcli.inputs.hints.source_hints import SourceHints
-from gradcli.inputs.search.candidates import TRACKED, Choice
+from gradcli.inputs.search.candidates import TRACKED, Choice, Skeleton
 from gradcli.inputs.search.domains import with_ordered_limits
 from gradcli.inputs.search.error_messages import refused_gradient, refused_position
 from gradcli.inputs.search.trials import Guess, Trials
+from gradcli.inputs.search.unification import Solution
 from gradcli.targets import Trial
 
 
@@ -59,6 +61,34 @@ def with_returned_gradients(
             if is_left_out and any(_depends(guess, each, trial) for each in others) and trials.judge(label) is None:
                 guess = label
     return guess
+
+
+def with_vector(
+    trials: Trials, guess: Guess, attempted: Callable[[Guess], Trial], solved: Callable[[Skeleton], Solution | None]
+) -> Solution | None:
+    """Inputs with a vector for a later tensor without a gradient that forward flattens to the size of another axis.
+
+    `weight.view(1, -1)` takes a matrix of as many entries as there are classes, where a vector is meant.
+
+    Args:
+        trials: runs forward.
+        guess: inputs that forward accepts.
+        attempted: runs forward and backward on a guess.
+        solved: finds inputs for a skeleton that backward runs with; None where there are none.
+    """
+    tracked = [slot for slot, choice in enumerate(guess.skeleton) if choice.kind in TRACKED]
+    for slot in (slot for slot in tracked[1:] if guess.skeleton[slot].kind == "float"):
+        count = math.prod(shape := guess.shapes[slot])
+        others = {size for other, each in guess.shapes.items() if other != slot for size in each}
+        if len(shape) < 2 or count in shape or count not in others:
+            continue
+        vector = replace(guess.skeleton[slot], rank=1)
+        skeleton = (*guess.skeleton[:slot], vector, *guess.skeleton[slot + 1 :])
+        flat = replace(guess, skeleton=skeleton, shapes={**guess.shapes, slot: (count,)})
+        has_none = attempted(guess).gradients is not None and _gradient(guess, slot, attempted(guess)) is None
+        if has_none and vector in [known for _, known in trials.slots[slot].choices] and trials.judge(flat) is None:
+            return solved(skeleton) if trials.agree(guess, flat) else None
+    return None
 
 
 def _as_data(choice: Choice, name: str, hints: SourceHints) -> str | None:

@@ -26,10 +26,11 @@ from gradcli.inputs.search.error_messages import (
     complains_of_broadcast,
     complains_of_order,
     complains_of_values,
+    exceeded_size,
     is_of_a_wrong_kind,
     size_pairs,
 )
-from gradcli.inputs.search.named_axes import SIZES, Lazy, NamedAxes, Queued, State, next_new
+from gradcli.inputs.search.named_axes import SIZES, Lazy, NamedAxes, Queued, State, distance, next_new
 from gradcli.inputs.search.trials import MAX_ELEMENTS, NORMAL, DomainChoice, Failure, Guess, Shape, Trials
 
 Refusal = Callable[[Guess], BaseException | None]
@@ -232,7 +233,7 @@ class Unifier:
         free = [axis for axis in sizes if axis not in self._settled]
         pairs = [(cut, unit) for cut in free for unit in sizes if unit != cut and sizes[unit] > 1]
         for count in self._parts:
-            for cut, unit in sorted(pairs, key=lambda pair: self._distance(place[pair[0]], place[pair[1]])):
+            for cut, unit in sorted(pairs, key=lambda pair: distance(self._ranks, place[pair[0]], place[pair[1]])):
                 yield state.with_size(unit, sizes[unit]).with_size(cut, count * sizes[unit])
 
     def merged_by(self, state: State, message: str) -> Iterator[State]:
@@ -338,6 +339,7 @@ class Unifier:
             for known, wanted in ((one, other), (other, one)):
                 if known in axis_of and wanted not in axis_of and 1 <= wanted <= 36 and axis_of[known] not in settled:
                     yield cost + 0.35, partial(state.with_size, axis_of[known], wanted)
+        yield from self._as_long(state, axis_of.get(exceeded_size(failure.message) or 0), sizes)
         yield from self._gated(state, failure.message, sizes)
         yield from self._lengthened(state, failure.message, sizes)
         aligned = state
@@ -353,11 +355,17 @@ class Unifier:
         for place, representative in zip(self._axes, state.partition, strict=True):
             places.setdefault(representative, []).append(place)
         for one, other in itertools.combinations(places, 2):
-            cost = min(self._distance(a, b) for a in places[one] for b in places[other])
+            cost = min(distance(self._ranks, a, b) for a in places[one] for b in places[other])
             yield from self._merge(state, one, other, cost + self._named.cost_of_equal(places[one], places[other]))
         if failure.error is not None:
             for axis in (each for each in places if each not in dict(state.pinned)):
                 yield from ((1.2, partial(state.with_size, axis, size)) for size in PINNED_SIZES if size != sizes[axis])
+
+    def _as_long(self, state: State, short: int | None, sizes: Mapping[int, int]) -> Iterator[tuple[float, Lazy]]:
+        """States in which an axis whose end was exceeded is as long as a longer one, over which a loop may run."""
+        for axis in (each for each in sizes if short is not None and sizes[each] > sizes[short]):
+            if short is not None and self._in_different_slots(state, short, axis):
+                yield from self._merge(state, short, axis, 0.1)
 
     def _gated(self, state: State, message: str, sizes: Mapping[int, int]) -> Iterator[tuple[float, Lazy]]:
         """States in which the parts of an axis that is cut have the size that they are combined with."""
@@ -389,10 +397,3 @@ class Unifier:
         pairs = list(zip(self._axes, state.partition, strict=True))
         slots = [{slot for (slot, _), each in pairs if each == wanted} for wanted in (one, other)]
         return not slots[0] & slots[1]
-
-    def _distance(self, one: tuple[int, int], other: tuple[int, int]) -> float:
-        if one[0] == other[0]:
-            return 0.9
-        if self._ranks[one[0]] - one[1] == self._ranks[other[0]] - other[1]:
-            return 0.5
-        return 0.6 if one[1] == other[1] else 0.8
