@@ -381,4 +381,6 @@ def _error(case: CheckCase, trail: _Trail, error: UserCodeError | InputsNotFound
         result = replace(result, error_traceback=error.user_traceback or None)
     elif cause is not None and users_frames(cause.__traceback__):
         result = replace(result, error_traceback=users_traceback(cause))
-    return result if hint is None else replace(result, notes=(hint, *result.notes))
+    call = trail.supply.call_of(trail.samples - 1) if trail.supply is not None and trail.samples > 1 else None
+    notes = [] if call is None else [f"this was raised with other inputs than the first ones: {call}"]
+    return replace(result, notes=(*([] if hint is None else [hint]), *notes, *result.notes))

@@ -99,6 +99,23 @@ def flags_that_backward_refuses(
             yield f"not checked with {flag}: forward accepts it, but backward {reply.value}"
 
 
+def omissions_that_backward_refuses(trials: Trials, guess: Guess, attempted: Callable[[Guess], Trial]) -> Iterator[str]:
+    """A note where backward raises if optional arguments are not passed, and runs if their defaults are.
+
+    `ctx.needs_input_grad` has one entry for each argument that was passed.
+    """
+    optional = _optional(trials.slots, guess)
+    without = _without(guess, optional)
+    if optional and _at_defaults(trials.slots, guess, optional, attempted) != without:
+        names = " and ".join(trials.slots[index].name for index in optional)
+        error = attempted(without).backward_error
+        call = " ".join(spec.as_flag() for spec in trials.specs(without))
+        yield (
+            f"if {names} is not passed, as with {call}, forward runs but backward raises {type(error).__name__}: "
+            f"{error}; it runs if the default of {names} is passed, which is checked"
+        )
+
+
 def with_a_slope(trials: Trials, hints: SourceHints, guess: Guess, attempted: Callable[[Guess], Trial]) -> Guess:
     """The guess, or the same with complex tensors, where backward provides for those and forward is flat at real ones.
 
@@ -217,15 +234,11 @@ def _constants(slot: Slot, hints: SourceHints, position: int) -> Sequence[Any]:
 def _candidates(
     trials: Trials, hints: SourceHints, guess: Guess, attempted: Callable[[Guess], Trial]
 ) -> Iterator[Guess]:
-    optional = [
-        index
-        for index, (choice, slot) in enumerate(zip(guess.skeleton, trials.slots, strict=True))
-        if choice.is_free and slot.parameter.has_default
-    ]
+    optional = _optional(trials.slots, guess)
     if optional:
-        yield _without(guess, optional)
+        yield _at_defaults(trials.slots, guess, optional, attempted)
     if 1 < len(optional) <= _FEW_OPTIONAL:
-        yield from (_without(guess, [index]) for index in optional)
+        yield from (_at_defaults(trials.slots, guess, [index], attempted) for index in optional)
     for index, choice in enumerate(guess.skeleton):
         name = trials.slots[index].name.lower()
         if choice.kind != "value":
@@ -289,6 +302,22 @@ def _refused_flags(
         flipped = with_value(guess, index, not trials.slots[index].parameter.default)
         if trials.judge(flipped) is not None and tensor is not None:
             yield from _at_another_rank(trials, flipped, tensor, runs_backward)
+
+
+def _optional(slots: Sequence[Slot], guess: Guess) -> list[int]:
+    pairs = enumerate(zip(guess.skeleton, slots, strict=True))
+    return [index for index, (choice, slot) in pairs if choice.is_free and slot.parameter.has_default]
+
+
+def _at_defaults(
+    slots: Sequence[Slot], guess: Guess, indices: Sequence[int], attempted: Callable[[Guess], Trial]
+) -> Guess:
+    """The guess without some arguments; with their defaults passed, where backward raises only if they are not."""
+    without = passed = _without(guess, indices)
+    for index in indices:
+        passed = with_value(passed, index, slots[index].parameter.default)
+    is_needed = ended(attempted(without)) is Reply.RAISES and ended(attempted(passed)) is Reply.FITS
+    return passed if is_needed else without
 
 
 def _without(guess: Guess, indices: Sequence[int]) -> Guess:

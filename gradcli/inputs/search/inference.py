@@ -14,6 +14,7 @@ from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.alternatives import (
     alternatives_of,
     flags_that_backward_refuses,
+    omissions_that_backward_refuses,
     other_modes,
     with_a_slope,
     with_one_more,
@@ -123,12 +124,16 @@ def infer(
 def _others(
     trials: Trials, hints: SourceHints, guess: Guess, search: BestFirstSearch
 ) -> tuple[list[tuple[InputSpec, ...]], tuple[str, ...]]:
-    """Further inputs to check with, and notes on the flags that are not tried because backward fails there."""
+    """Further inputs to check with, and notes on flags and calls at which backward fails."""
     square = [search.square] if search.square else []
     if trials.budget.is_slow:
         return square, ()
     others = alternatives_of(trials, hints, guess, search.runs_backward, search.attempted)
-    return [*square, *others], tuple(flags_that_backward_refuses(trials, hints, guess, search.attempted))
+    refused = (
+        *flags_that_backward_refuses(trials, hints, guess, search.attempted),
+        *omissions_that_backward_refuses(trials, guess, search.attempted),
+    )
+    return [*square, *others], refused
 
 
 def _longer(

@@ -36,8 +36,16 @@ class Supply:
     alternatives: tuple[tuple[InputSpec, ...], ...] = ()
     notes: tuple[str, ...] = ()
     held: tuple[InputSpec, ...] = ()
+    drawn_from: tuple[tuple[InputSpec, ...], ...] = ()
+    """What the first samples are drawn from, one for each; none where the user gave them."""
     all_asked: bool = False
     """Whether the user gave every sample, so none may be left out to save time."""
+
+    def call_of(self, number: int) -> str | None:
+        """The flags of the inputs of a sample, where these are others than the first sample's."""
+        if number >= len(self.drawn_from) or self.drawn_from[number] == self.drawn_from[0]:
+            return None
+        return " ".join(spec.as_flag() for spec in self.drawn_from[number])
 
     def with_shapes_of(self, arguments: Sequence[Argument]) -> "Supply":
         """The same supply, with shapes from the arguments for specs that give a value or a file in place of a shape."""
@@ -132,11 +140,16 @@ def _drawn(
         return placed(build(chosen, seed=case.seed, dtype=case.settings.dtype, sample=sample), info, given)
 
     count = case.settings.samples if any(_is_random(spec) for spec in specs) else 1
-    samples = [partial(draw, specs, sample) for sample in range(count)]
-    samples += [partial(draw, alternative, 0) for alternative in alternatives]
+    chosen = [(specs, sample) for sample in range(count)] + [(alternative, 0) for alternative in alternatives]
     modes = [each for each in alternatives if _other_constants(each) - _other_constants(specs)]
-    samples += [partial(draw, mode, sample) for mode in modes for sample in range(1, count)]
-    return Supply(specs=specs, source=source, samples=tuple(samples), alternatives=tuple(alternatives))
+    chosen += [(mode, sample) for mode in modes for sample in range(1, count)]
+    return Supply(
+        specs=specs,
+        source=source,
+        samples=tuple(partial(draw, *each) for each in chosen),
+        alternatives=tuple(alternatives),
+        drawn_from=tuple(each for each, _ in chosen),
+    )
 
 
 def _other_constants(specs: Sequence[InputSpec]) -> set[tuple[str, str]]:
