@@ -1,4 +1,4 @@
-"""Forward ignores the ends of tensors that are too long, or takes a matrix for a vector: backward says what is meant."""
+"""Forward ignores the ends of long tensors, or takes a matrix for a vector: backward tells what is meant."""
 
 from collections.abc import Callable
 from typing import Any
@@ -46,7 +46,7 @@ def recurrence(ns: Any, wrong: bool) -> Rule:
 
 
 def prediction(ns: Any, wrong: bool) -> Rule:
-    """A filter whose coefficients change: more of them than steps, and of a higher order than the state, are ignored."""
+    """A filter whose coefficients change: more of them than steps, and of a higher order, are ignored."""
 
     def forward(ctx: Any, x: Any, A: Any, zi: Any) -> Any:
         order, past = zi.shape[1], [zi[:, i] for i in range(zi.shape[1])]
