@@ -5,6 +5,7 @@ import inspect
 import itertools
 import re
 import string
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from gradcli.sources import nodes_of, source_of, tree_of
 _DEEPEST = 3
 """Calls of further functions that an argument is followed into."""
 _MOST_OPERANDS = 8
+_ADDED = re.compile(r"(?:: |None )*(?::|None)")
+"""Subscripts that only put axes in."""
 _OPERANDS = re.compile(r"[a-zA-Z]+(?:,[a-zA-Z]+)*")
 
 Letters = dict[str, tuple[str, ...]]
@@ -31,9 +34,11 @@ def _letters_in(function: Callable[..., Any], numbers: Iterator[int], deepest: i
     found: Letters = {}
     tree = tree_of(source_of(function))
     calls = [node for node in nodes_of(tree) if isinstance(node, ast.Call)] if tree is not None else []
-    for call in calls:
-        for name, letters in _of_einsum(call):
-            found.setdefault(name, letters)
+    operands = [each for call in calls for each in _of_einsum(call)]
+    results = _results(tree) if operands else {}
+    for operand, letters in sorted(operands, key=lambda each: not isinstance(each[0], ast.Name)):
+        for name, axes in _of_operand(operand, letters, results, _DEEPEST):
+            found.setdefault(name, axes)
     outside = surroundings(function) if deepest else {}
     for call in calls:
         helper = _function_called(call.func, outside)
@@ -47,17 +52,64 @@ def _letters_in(function: Callable[..., Any], numbers: Iterator[int], deepest: i
     return found
 
 
-def _of_einsum(call: ast.Call) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The operands of an einsum that are names, with their letters."""
+def _of_einsum(call: ast.Call) -> Iterator[tuple[ast.expr, tuple[str, ...]]]:
+    """The operands of an einsum, with their letters."""
     match call:
         case ast.Call(
             func=ast.Name(id="einsum") | ast.Attribute(attr="einsum"), args=[ast.Constant(value=str(text)), *operands]
         ):
             letters = text.replace(" ", "").partition("->")[0]
             if _OPERANDS.fullmatch(letters) is not None:
-                for each, operand in zip(letters.split(","), operands, strict=False):
-                    if isinstance(operand, ast.Name):
-                        yield operand.id, tuple(each)
+                yield from ((operand, tuple(each)) for each, operand in zip(letters.split(","), operands, strict=False))
+
+
+def _results(tree: ast.Module | None) -> dict[str, ast.expr]:
+    """The names that are assigned once, each with what it is."""
+    found: dict[str, ast.expr] = {}
+    nodes = nodes_of(tree) if tree is not None else ()
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    stored = Counter(name.id for name in names if isinstance(name.ctx, ast.Store))
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if stored[name] == 1:
+                found[name] = value
+    return found
+
+
+def _of_operand(
+    operand: ast.expr, letters: tuple[str, ...], results: Mapping[str, ast.expr], deepest: int
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The names that an operand is computed from of which it tells the letters, with these.
+
+    `x[:, None] - y[None]` has the axis of x first; of a product of matrices, each factor has an axis of its own.
+    """
+    match operand:
+        case ast.Name(id=name) if name in results and deepest:
+            yield from _of_operand(results[name], letters, results, deepest - 1)
+            yield name, letters
+        case ast.Name(id=name):
+            yield name, letters
+        case ast.Subscript(value=inner, slice=ast.Tuple(elts=parts)) if _ADDED.fullmatch(" ".join(map(_kind, parts))):
+            kept = tuple(each for each, part in zip(letters, parts, strict=False) if _kind(part) == ":")
+            yield from _of_operand(inner, kept, results, deepest) if len(parts) == len(letters) else ()
+        case ast.BinOp(left=left, op=ast.MatMult(), right=right) if len(letters) == 2:
+            inside = f"{letters[0]}_{operand.lineno}_{operand.col_offset}"
+            yield from _of_operand(left, (letters[0], inside), results, deepest)
+            yield from _of_operand(right, (inside, letters[1]), results, deepest)
+        case ast.BinOp(left=left, right=right):  # a name alone may be broadcast
+            for side in (each for each in (left, right) if isinstance(each, ast.BinOp | ast.Subscript)):
+                yield from _of_operand(side, letters, results, deepest)
+        case ast.UnaryOp(operand=inner):
+            yield from _of_operand(inner, letters, results, deepest)
+
+
+def _kind(part: ast.expr) -> str:
+    match part:
+        case ast.Constant(value=None):
+            return "None"
+        case ast.Slice(lower=None, upper=None, step=None):
+            return ":"
+    return "?"
 
 
 def equations(trees: Iterable[ast.Module | None], names: Sequence[str]) -> dict[str, tuple[str, ...]]:

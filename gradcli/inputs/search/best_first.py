@@ -37,11 +37,8 @@ from gradcli.inputs.search.domains import (
 from gradcli.inputs.search.error_messages import Mentions, lacked_by_a_constant, lacks_axis
 from gradcli.inputs.search.optional_arguments import OptionalArguments
 from gradcli.inputs.search.refinement import (
-    polished,
-    with_axes_apart,
+    refined,
     with_labels_for_each_row,
-    with_names_apart,
-    with_several_windows,
     with_statistics_of_features,
     without_ignored_ends,
 )
@@ -53,6 +50,7 @@ from gradcli.inputs.search.replies import (
     ended,
     has_more_axes,
     is_transposed,
+    lacks_ignored_end,
     penalty_of,
     reply_at,
 )  # fmt: skip
@@ -135,12 +133,7 @@ class BestFirstSearch:
         def fits(each: Guess) -> bool:
             return self._backward_penalty(each) <= penalty and self._raises(each) <= raised
 
-        smaller = polished(self._trials, best.guess, self._hints.documented)
-        if not fits(smaller):
-            smaller = best.guess
-        smaller = with_several_windows(self._trials, smaller, fits)
-        smaller = with_names_apart(self._trials, smaller, self._hints.documented, fits)
-        smaller = with_axes_apart(self._trials, smaller, self._hints.documented, fits)
+        smaller = refined(self._trials, best.guess, self._hints.documented, fits)
         ordered = with_ordered_limits(self._trials, self._hints, smaller)
         guess = with_probabilities(self._trials, self._hints, ordered, self.runs_backward)
         guess = with_convergence(self._trials, guess)
@@ -226,8 +219,12 @@ class BestFirstSearch:
     def _accept(self, solution: Solution) -> None:
         solution = self._with_vector(solution)
         guess = with_statistics_of_features(self._trials, with_labels_for_each_row(self._trials, solution.guess))
-        shorter = without_ignored_ends(self._trials, guess, self._hints.documented)
-        if self.attempted(guess).backward_error is None or self.attempted(shorter).backward_error is None:
+        trial, shorter = self.attempted(guess), without_ignored_ends(self._trials, guess, self._hints.documented)
+        fits = shorter != guess and self.attempted(shorter).backward_error is None
+        if fits and self._raises(guess):
+            plain = self._score(cut := replace(solution, guess=shorter)) + cost_of_narrowing(shorter)
+            self._add(cut, plain, self._backward_penalty(shorter))
+        elif trial.backward_error is None or (fits and lacks_ignored_end(self._trials, guess, trial)):
             guess = shorter
         solution = replace(solution, guess=guess)
         penalty = self._backward_penalty(solution.guess)

@@ -17,6 +17,20 @@ LARGE_SIZE = 5
 _MORE_LABELS = 1
 
 
+def refined(trials: Trials, guess: Guess, axes: Mapping[str, tuple[Axis, ...]], fits: Callable[[Guess], bool]) -> Guess:
+    """The same inputs with small sizes, and axes of different sizes or longer ones where a mistake could hide.
+
+    Args:
+        trials: runs forward.
+        guess: inputs that forward accepts.
+        axes: the documented names of the axes of arguments.
+        fits: whether backward still fits.
+    """
+    smaller = polished(trials, guess, axes)
+    smaller = with_several_windows(trials, smaller if fits(smaller) else guess, fits)
+    return with_axes_apart(trials, with_names_apart(trials, smaller, axes, fits), axes, fits)
+
+
 def polished(trials: Trials, guess: Guess, axes: Mapping[str, tuple[Axis, ...]]) -> Guess:
     """The same inputs with the largest index bound, and the smallest distinct sizes, that forward accepts.
 

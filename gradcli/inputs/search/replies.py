@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.cases import Argument
 from gradcli.inputs.search.backward_inputs import exchanges
 from gradcli.inputs.search.candidates import Skeleton
-from gradcli.inputs.search.error_messages import is_refusal, refused_gradient
+from gradcli.inputs.search.error_messages import is_refusal, refused_gradient, refused_position
 from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.targets import Trial
 
@@ -89,6 +89,21 @@ def penalty_of(guess: Guess, trial: Trial) -> float:
     if not trial.ok or trial.backward_error is not None:
         return 0.0 if exchanges(guess, trial.backward_error) else RAISING_BACKWARD
     return 0.7 * sum(gradient is None for gradient in trial.gradients or ())
+
+
+def lacks_ignored_end(trials: Trials, guess: Guess, trial: Trial) -> bool:
+    """Whether the framework refused a gradient that is shorter than its input by entries that forward ignores."""
+    message = str(trial.backward_error)
+    refusal, position = refused_gradient(message), refused_position(message)
+    if refusal is None or position is None or guess.shapes.get(position) != refusal[1]:
+        return False
+    if len(refusal[0]) != len(refusal[1]):
+        return False
+    pairs = enumerate(zip(*refusal, strict=True))
+    shorter = [(axis, kept) for axis, (kept, size) in pairs if kept != size]
+    return (
+        len(shorter) == 1 and shorter[0][1] < refusal[1][shorter[0][0]] and trials.ignores(guess, position, *shorter[0])
+    )
 
 
 def has_more_axes(skeleton: Skeleton, guess: Guess) -> bool:

@@ -150,3 +150,39 @@ def test_equations_have_as_many_operands_as_the_call():
     assert equations((None, tree), ("eq", "x", "y", "z[0]")) == {"eq": ("ij,jk,kl->il",)}
     assert equations((tree_of("einsum(eq, x)"),), ("eq", "x")) == {"eq": ("ij->j",)}
     assert equations((tree_of("einsum(eq, x, y)"),), ("x", "y")) == {}
+
+
+def spectrum(lib, base, factor=1.0):
+    """Operands that are results: a product of matrices, and a quotient in which axes are put in."""
+
+    class Spectrum(base):
+        @staticmethod
+        def forward(ctx, points, rates, weights, mixing):
+            ctx.save_for_backward(points, rates, weights, mixing)
+            mixed = weights @ mixing
+            terms = 1 / (1 + (rates[None, :] - points[:, None]) ** 2)
+            return lib.einsum("il,wl->wi", mixed, terms)
+
+        @staticmethod
+        def backward(ctx, g):
+            points, rates, weights, mixing = ctx.saved_tensors
+            difference = rates[None, :] - points[:, None]
+            terms = 1 / (1 + difference**2)
+            of_mixed = lib.einsum("wi,wl->il", g, terms)
+            of_difference = -2 * difference * terms**2 * lib.einsum("wi,il->wl", g, weights @ mixing)
+            return -of_difference.sum(1), of_difference.sum(0), factor * of_mixed @ mixing.T, weights.T @ of_mixed
+
+    return Spectrum
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+@pytest.mark.parametrize("which", [0, 1])
+def test_results_that_are_operands_tell_the_axes_of_arguments(which, factor):
+    lib, base = list(frameworks())[which]
+    (case,) = gradcli.check(spectrum(lib, base, factor), order=1, samples=1, shrink=False).cases
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), case
+    assert {finding.input for finding in case.findings} == (set() if factor == 1 else {"weights"})
+    shapes = {spec.name: spec.shape for spec in case.inputs}
+    assert [len(shape) for shape in shapes.values()] == [1, 1, 2, 2]
+    assert len({*shapes["points"], *shapes["weights"], *shapes["mixing"]}) == 4
+    assert einsum_letters(spectrum(lib, base).forward)["points"] == ("w",)
