@@ -33,6 +33,7 @@ _CALLED = re.compile(
     r"[A-Za-z_]\w*\(|\b[A-Z]\w*\.\w+\("
 )
 """A call that may be one of the user's own functions."""
+_DEMANDS_SHAPE = re.compile(r"\b(?:assert|if)\b[^\n]*(?:\.shape|\.size\(\))\s*[!=]=|[!=]=\s*\w+\.shape\b(?!\[)")
 _recent: deque[tuple[TargetInfo, Hashable, SourceHints]] = deque(maxlen=4)
 """What was read last. A case reads the hints on one target up to eleven times: of itself, smaller, and corrected."""
 
@@ -109,6 +110,15 @@ def _ranges(
     return {name: found[said] for name, said in written.items() if said in found}
 
 
+def _asserted(own: str, helpers: str, names: Sequence[str]) -> Mapping[str, tuple[Axis, ...]]:
+    """The shapes that forward demands, which it raises without: no others can be meant."""
+    if _DEMANDS_SHAPE.search(own + helpers) is None:
+        return {}
+    from gradcli.inputs.hints.uses.asserted import asserted_shapes
+
+    return asserted_shapes((own, helpers), names)
+
+
 def _random_keys(info: TargetInfo, names: Sequence[str], source: str) -> Mapping[str, bool]:
     if info.backend != "jax":
         return {}
@@ -142,6 +152,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     arrays = arrays_written_into(tree, names)
     scalars = [n for n, given in zip(names, gradients, strict=True) if given is not False or n in arrays]
     documented = {**{n: () for n in scalars if values.types.get(n) == "scalar"}, **entries, **values.shapes, **shapes}
+    documented = {**_asserted(own, uses.helpers, names), **documented}
     tensors = frozenset(name for name, annotation in annotations.items() if names_tensors(annotation))
     setup = own if info.setup_context is None else source_of(info.setup_context)
     known = {*tensors, *uses.read, *documented, *values.domains, *arrays}

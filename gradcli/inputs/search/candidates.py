@@ -177,7 +177,7 @@ def slot_for(
         costs.put_values(PASSED_COST, _defaults(word, parameter, gradient, names, hints))
         is_condition = gradient is not True and hints.is_condition(name)
         costs.put_values(COMPARED_COST, (True, False) if is_condition else ())
-        _add_any_constant(costs, base + is_condition + 3.6 * hints.is_input(position))
+        _add_any_constant(costs, base + is_condition + 3.6 * hints.is_input(position), word)
         if gradient is not True:
             number = -0.1 if word in argument_names.WORDS else COMPARED_COST
             _add_compared(costs, hints.compared_with(name), number)
@@ -231,8 +231,12 @@ class _Costs:
             self.put(cost + step * index, Choice.of_value(value))
 
 
-def _add_any_constant(costs: _Costs, base: float) -> None:
-    costs.put_values(base, argument_names.ANY_CONSTANT, 0.2)
+def _add_any_constant(costs: _Costs, base: float, word: str = "") -> None:
+    """Add constants of every kind, but no flags for what is called as a number is."""
+    numbers = (argument_names.REAL_NUMBERS, argument_names.WHOLE_NUMBERS, argument_names.PERHAPS_NUMBERS)
+    no_flag = any(word in each for each in numbers)
+    values = [each for each in argument_names.ANY_CONSTANT if not (no_flag and isinstance(each, bool))]
+    costs.put_values(base, values, 0.2)
 
 
 def _defaults(

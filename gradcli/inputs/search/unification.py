@@ -36,6 +36,8 @@ from gradcli.inputs.search.trials import MAX_ELEMENTS, NORMAL, DomainChoice, Fai
 Refusal = Callable[[Guess], BaseException | None]
 PINNED_SIZES = (4, 2, 6, 3, 8, 12, 9, 1)
 _DEPTH_COST, _PROGRESS_GAIN, _MAX_QUEUE = 0.12, 5.0, 400
+_TO_ONE = 1.0
+"""Added for an axis that becomes one of a single entry, as a settled one is: other sizes are tried before."""
 _IDLE_TRIES = 8
 """A tensor that has changed no output for so many sets of sizes will hardly do so for another; nor will one have an
 axis that it lacked, or become one of whole numbers."""
@@ -331,15 +333,20 @@ class Unifier:
     def _repairs(self, state: State, failure: Failure) -> Iterator[tuple[float, Lazy]]:
         sizes = self._sizes(state)
         axis_of = {size: axis for axis, size in sizes.items()}
-        settled = set(self._settled)
         for cost, one, other in size_pairs(failure.message):
             if one in axis_of and other in axis_of and one != other:
                 apart = self._in_different_slots(state, axis_of[one], axis_of[other])
-                yield from self._merge(state, axis_of[one], axis_of[other], cost if apart else cost + 0.4)
+                further = (0.0 if apart else 0.4) + _TO_ONE * (1 in (one, other))
+                yield from self._merge(state, axis_of[one], axis_of[other], cost + further)
             for known, wanted in ((one, other), (other, one)):
-                if known in axis_of and wanted not in axis_of and 1 <= wanted <= 36 and axis_of[known] not in settled:
+                if (
+                    known in axis_of
+                    and wanted not in axis_of
+                    and 1 <= wanted <= 36
+                    and axis_of[known] not in self._settled
+                ):
                     yield cost + 0.35, partial(state.with_size, axis_of[known], wanted)
-        yield from self._as_long(state, axis_of.get(exceeded_size(failure.message) or 0), sizes)
+        yield from self._as_long(state, axis_of.get(exceeded_size(failure.message) or 0, -1), sizes)
         yield from self._gated(state, failure.message, sizes)
         yield from self._lengthened(state, failure.message, sizes)
         aligned = state
@@ -361,10 +368,10 @@ class Unifier:
             for axis in (each for each in places if each not in dict(state.pinned)):
                 yield from ((1.2, partial(state.with_size, axis, size)) for size in PINNED_SIZES if size != sizes[axis])
 
-    def _as_long(self, state: State, short: int | None, sizes: Mapping[int, int]) -> Iterator[tuple[float, Lazy]]:
+    def _as_long(self, state: State, short: int, sizes: Mapping[int, int]) -> Iterator[tuple[float, Lazy]]:
         """States in which an axis whose end was exceeded is as long as a longer one, over which a loop may run."""
-        for axis in (each for each in sizes if short is not None and sizes[each] > sizes[short]):
-            if short is not None and self._in_different_slots(state, short, axis):
+        for axis in (each for each in sizes if short in sizes and sizes[each] > sizes[short]):
+            if self._in_different_slots(state, short, axis):
                 yield from self._merge(state, short, axis, 0.1)
 
     def _gated(self, state: State, message: str, sizes: Mapping[int, int]) -> Iterator[tuple[float, Lazy]]:

@@ -1,0 +1,111 @@
+"""The shapes that forward and its helpers demand of arguments: `B, N = A.shape`, `assert b.shape == (B, N - 1)`."""
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from gradcli.inputs.hints.documented_shapes import Axis
+from gradcli.sources import nodes_of, tree_of
+
+Axes = tuple[Axis, ...]
+
+
+def asserted_shapes(sources: Sequence[str], names: Collection[str]) -> dict[str, Axes]:
+    """The axes of arguments whose whole shape is demanded, and of those whose sizes such a demand names.
+
+    Only what is demanded on every call counts: statements of a function's body itself.
+
+    Args:
+        sources: of forward and its helpers, with forward's names for its arguments.
+        names: the arguments.
+    """
+    found: dict[str, Axes] = {}
+    trees = [tree for tree in map(tree_of, sources) if tree is not None]
+    functions = [node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)]
+    for number, function in enumerate(functions):
+        stored = {node.id for node in nodes_of(function) if isinstance(node, ast.Name) and _is_stored(node)}
+        for name, axes in _of_function(function, frozenset(names) - stored).items():
+            found.setdefault(name, tuple(_apart(axis, number, names) for axis in axes))
+    return found
+
+
+def _of_function(function: ast.FunctionDef, names: Collection[str]) -> dict[str, Axes]:
+    unpacked = dict(pair for each in function.body for pair in _unpacked(each, names))
+    demanded = dict(pair for each in function.body for pair in _demanded(each, names))
+    used = {word for axes in demanded.values() for axis in axes for word in re.findall(r"[A-Za-z_]\w*", str(axis))}
+    named = {name: axes for name, axes in unpacked.items() if used.intersection(map(str, axes))}
+    return {**named, **demanded}
+
+
+def _unpacked(statement: ast.stmt, names: Collection[str]) -> Iterator[tuple[str, Axes]]:
+    match statement:
+        case ast.Assign(targets=[ast.Tuple(elts=parts)], value=value) if (name := _shaped(value)) in names:
+            words = [part.id for part in parts if isinstance(part, ast.Name)]
+            if name is not None and len(words) == len(parts):
+                yield name, tuple(f"{name}_{place}" if word == "_" else word for place, word in enumerate(words))
+
+
+def _demanded(statement: ast.stmt, names: Collection[str]) -> Iterator[tuple[str, Axes]]:
+    tests: list[ast.expr] = []
+    operator: type[ast.cmpop] = ast.Eq
+    match statement:
+        case ast.Assert(test=test):
+            tests = _joined(test, ast.And)
+        case ast.If(test=test, body=[ast.Raise(), *_]):
+            tests, operator = _joined(test, ast.Or), ast.NotEq
+    for each in tests:
+        match each:
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if isinstance(op, operator):
+                for shape, wanted in ((left, right), (right, left)):
+                    axes, name = _axes(wanted), _shaped(shape)
+                    if axes is not None and name is not None and name in names:
+                        yield name, axes
+
+
+def _joined(test: ast.expr, operator: type[ast.boolop]) -> list[ast.expr]:
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, operator) else [test]
+
+
+def _shaped(node: ast.expr) -> str | None:
+    """The name whose whole shape an expression is."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), attr="shape"):
+            return name
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="size"), args=[]):
+            return name
+        case ast.Call(func=ast.Name(id="tuple"), args=[inner]):
+            return _shaped(inner)
+    return None
+
+
+def _axes(node: ast.expr) -> Axes | None:
+    """The axes in a tuple of names, numbers, and sums, differences, products or quotients of them."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="Size"), args=[inner]):
+            return _axes(inner)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) if all(map(_is_size, parts)):
+            texts = map(ast.unparse, parts)
+            return tuple(int(text) if text.isdigit() else text for text in texts)
+    return None
+
+
+def _is_size(node: ast.expr) -> bool:
+    match node:
+        case ast.Name():
+            return True
+        case ast.Constant(value=value):
+            return type(value) is int
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv(), right=right):
+            return _is_size(left) and _is_size(right)
+    return False
+
+
+def _apart(axis: Axis, number: int, names: Collection[str]) -> Axis:
+    """An axis with names that say of which function they are: those of forward itself, and arguments, stay."""
+    if isinstance(axis, int) or not number:
+        return axis
+    return re.sub(r"[A-Za-z_]\w*", lambda found: found[0] if found[0] in names else f"{found[0]}_{number}", axis)
+
+
+def _is_stored(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
