@@ -61,9 +61,13 @@ class MissingExtraError(UsageError):
 
 
 class InputsNotFoundError(GradcliError):
-    """No inputs were found that forward accepts; says what was tried."""
+    """No inputs were found that forward accepts; says what was tried.
+
+    `refuses_double` is an error of forward about tensors of 64 bits, empty where it raised none.
+    """
 
     exit_code = 3
+    refuses_double = ""
 
 
 class NothingToCheckError(GradcliError):

@@ -19,6 +19,7 @@ WHOLE_NUMBERS: Mapping[str, Values] = {
     "ignore_index": (-100,), "chunks": (2,), "num": (3,), "depth": (4, 3),
     **dict.fromkeys(("normalized_shape", "normalised_shape", "norm_shape"), ((4,), (3, 4), 4)),
     **dict.fromkeys(("iterations", "iters", "n_iter", "n_iters", "num_iter", "num_iters", "num_iterations"), (50, 8)),
+    **dict.fromkeys(("verbose", "verbosity"), (0,)),
     **dict.fromkeys(("max_iter", "max_iters", "maxiter", "max_iterations", "max_steps"), (50, 8)),
 }  # fmt: skip
 REAL_NUMBERS: Mapping[str, Values] = {

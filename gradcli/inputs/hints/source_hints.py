@@ -288,6 +288,10 @@ class SourceHints:
         tree = None if self.conjugated else tree_of(self.backward)
         return self.conjugated or (tree is not None and conjugates_reals(tree_of(self.forward), tree, self.names))
 
+    def may_be_none(self, name: str) -> bool:
+        """Whether forward or a helper that is given an argument asks whether that is None."""
+        return re.search(rf"(?<![\w.]){re.escape(name)} is (?:not )?None\b", self.used) is not None
+
     @property
     def conjugates(self) -> frozenset[str]:
         """The variables that forward or backward conjugates themselves, most often with the names of arguments."""

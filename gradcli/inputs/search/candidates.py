@@ -43,6 +43,8 @@ PASSED_COST = -0.1
 """Of the default that a helper has for a number: less than any other number where the name suggests none."""
 COMPARED_COST = 0.45
 """Of a number that the source compares an argument with: more than for class numbers."""
+NONE_COST = 0.5
+"""Of None where forward asks for it and there is no default: more than for a tensor, which it may be as well."""
 UNSURE_LABEL_COST = 0.35
 """Of a tensor that documentation says to get no gradient, where the source does not tell: less than one for which
 backward returns None (0.7), and more than one for which it returns a gradient."""
@@ -181,6 +183,7 @@ def slot_for(
         if gradient is not True:
             number = -0.1 if word in argument_names.WORDS else COMPARED_COST
             _add_compared(costs, hints.compared_with(name), number)
+    costs.put_values(NONE_COST, (None,) if not parameter.has_default and hints.may_be_none(name) else ())
     if name in hints.read or any(choice.kind == "value" for choice in costs.found):
         costs.put(NUMBER_TENSOR_COST, Choice(kind="number-tensor"))
     if not parameter.has_default:

@@ -205,6 +205,12 @@ def complains_of_precision(message: str) -> bool:
     return re.search(r"\bdtypes?\b|scalar type|\bfloat(?:32|64)\b|\b(?:Float|Double)\b", message) is not None
 
 
+def refuses_double(message: str) -> bool:
+    """Whether tensors of 64 and of 32 bits met, or the largest number of one precision was too large for another."""
+    double, single = (re.search(rf"\b(?:{name})\b", message) for name in ("Double|float64", "Float|float32"))
+    return (double is not None and single is not None) or "without overflow" in message
+
+
 def complains_of_values(message: str) -> bool:
     """Whether the values of an argument, not its shape or kind, were out of bounds."""
     words = r"between 0 and 1|positive|negative|definite|singular|domain|probabilit|outside|out of range|in \[0"

@@ -118,7 +118,9 @@ def infer(
         failures.append(trials)
     best = farthest(failures)
     text = failure_text(info, best, budget, time.perf_counter() - began)
-    raise InputsNotFoundError(text) from (None if best is None else best.error)
+    refusal = InputsNotFoundError(text)
+    refusal.refuses_double = next((each.refuses_double for each in failures if each.refuses_double), "")
+    raise refusal from (None if best is None else best.error)
 
 
 def _others(

@@ -17,7 +17,7 @@ from gradcli.inputs.domains import CLASSES
 from gradcli.inputs.hints.argument_names import is_state
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import Skeleton, Slot
-from gradcli.inputs.search.error_messages import complains_of_values, lacked_by_a_constant
+from gradcli.inputs.search.error_messages import complains_of_values, lacked_by_a_constant, refuses_double
 from gradcli.targets import TargetInfo, Trial
 
 Shape = tuple[int, ...]
@@ -105,6 +105,7 @@ class Trials:
         self._drawn: dict[tuple[Any, ...], Argument] = {}
         self._judged: dict[object, tuple[Failure | None, int]] = {}
         self._slips, self._whole = 0, 0.0
+        self.refuses_double = ""
         self.refuses_normal = False
         """Whether forward did not return for some normal numbers: positive ones are tried first then."""
 
@@ -362,12 +363,12 @@ class Trials:
     def _remembered(self, failure: Failure) -> Failure:
         slip = isinstance(failure.error, NameError) and not isinstance(failure.error, UnboundLocalError)
         endless = isinstance(failure.error, RecursionError)
-        slip = (
-            slip or endless or (isinstance(failure.error, AttributeError) and not lacked_by_a_constant(failure.error))
-        )
+        slip |= endless or (isinstance(failure.error, AttributeError) and not lacked_by_a_constant(failure.error))
         best = None if self.best is None else self.best.error
         same = best is None or str(failure.error) == str(best) or (endless and isinstance(best, RecursionError))
         self._slips = self._slips + 1 if slip and same else 0
+        if not self.refuses_double and refuses_double(failure.message):
+            self.refuses_double = failure.message
         if self.best is None or failure.progress > self.best.progress:
             self.best = failure
         return failure

@@ -82,8 +82,7 @@ class Unifier:
         self._trials = trials
         self._parts, self._left_out = tuple(parts), tuple(left_out)
         self._groups = [[n for n, slot in enumerate(trials.slots) if slot.name in each] for each in alike]
-        self._domain_rounds = 2
-        self._skeleton = skeleton
+        self._skeleton, self._domain_rounds = skeleton, 2
         self._square_domain = square_domain
         self._of_matrices = of_matrices
         self.is_done = False  # whether a longer search for sizes than the last one would find no more
@@ -209,8 +208,7 @@ class Unifier:
     def _first(self, begin: State) -> list[Queued]:
         named = self._named.applied(begin, self._sizes)
         queue: list[Queued] = [(0.0, 0, 0, lambda: begin), (-0.5, 2, 0, lambda: named)]
-        if len(self._axes) > 2:
-            queue.append((0.5, 1, 0, partial(replace, begin, descending=True)))
+        queue += [(0.5, 1, 0, partial(replace, begin, descending=True))] if len(self._axes) > 2 else []
         if self._groups:
             from gradcli.inputs.search.alike.axes import equal_in_groups
 
@@ -333,18 +331,14 @@ class Unifier:
     def _repairs(self, state: State, failure: Failure) -> Iterator[tuple[float, Lazy]]:
         sizes = self._sizes(state)
         axis_of = {size: axis for axis, size in sizes.items()}
+        free = [each for each in sizes if each not in self._settled]
         for cost, one, other in size_pairs(failure.message):
             if one in axis_of and other in axis_of and one != other:
                 apart = self._in_different_slots(state, axis_of[one], axis_of[other])
                 further = (0.0 if apart else 0.4) + _TO_ONE * (1 in (one, other))
                 yield from self._merge(state, axis_of[one], axis_of[other], cost + further)
             for known, wanted in ((one, other), (other, one)):
-                if (
-                    known in axis_of
-                    and wanted not in axis_of
-                    and 1 <= wanted <= 36
-                    and axis_of[known] not in self._settled
-                ):
+                if known in axis_of and wanted not in axis_of and 0 < wanted <= 36 and axis_of[known] in free:
                     yield cost + 0.35, partial(state.with_size, axis_of[known], wanted)
         yield from self._as_long(state, axis_of.get(exceeded_size(failure.message) or 0, -1), sizes)
         yield from self._gated(state, failure.message, sizes)

@@ -61,7 +61,7 @@ def found_inputs(
 
 def _with_names_of(way: Unfolded, error: InputsNotFoundError) -> InputsNotFoundError:
     renamed = InputsNotFoundError(way.text(str(error)))
-    renamed.__cause__ = error.__cause__
+    renamed.__cause__, renamed.refuses_double = error.__cause__, error.refuses_double
     return renamed
 
 

@@ -176,14 +176,15 @@ def _inferred(
     except InputsNotFoundError as error:
         if info.outer:
             return _inferred(backend, target, replace(info, parameters=info.outer, outer=()), case, fixed)
-        if case.settings.dtype != "float64" or not complains_of_precision(str(error.__cause__)):
+        said = error.refuses_double or str(error.__cause__)
+        if case.settings.dtype != "float64" or not (error.refuses_double or complains_of_precision(said)):
             raise
         try:
             with backend.session(lazy=False):
                 supply = _searched(backend, target, info, case, fixed, "float32")
         except InputsNotFoundError:
             raise error from error.__cause__
-        refusal = next(iter(str(error.__cause__).splitlines()), "")
+        refusal = next(iter(said.splitlines()), "")
     note = f"the inputs are float32, because forward raises with float64 inputs ({refusal})"
     return replace(supply, notes=(note, *supply.notes))
 

@@ -1,0 +1,75 @@
+"""Arguments without a default that forward compares with None, and errors about 64-bit tensors among others."""
+
+from typing import Any
+
+import pytest
+
+import gradcli
+from gradcli.errors import InputsNotFoundError
+from gradcli.inputs.search.error_messages import refuses_double
+from gradcli.inputs.search.inference import infer
+from gradcli.verdict import Verdict
+from tests.programs import plain_functions as plain
+
+
+def chosen(ns: Any, factor: float) -> type:
+    class Chosen(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, n: Any, eps: Any, branch: Any, verbose: Any) -> Any:
+            if branch is None:
+                branch = 10
+            assert isinstance(branch, int)
+            assert branch >= 10
+            if verbose >= 0 and n > branch:
+                raise ValueError("too many")
+            ctx.save_for_backward(x)
+            ctx.n = n
+            return x**n + eps
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return factor * ctx.n * g * x ** (ctx.n - 1), None, None, None, None
+
+    return Chosen
+
+
+@pytest.mark.parametrize("backend", ["engine", "torch"], indirect=True)
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_none_is_given_where_forward_asks_for_it(ns: Any, factor: float) -> None:
+    (case,) = gradcli.check(chosen(ns, factor), order=1, samples=1, shrink=False).cases
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), case
+    given = {spec.name: spec.value for spec in case.inputs if spec.kind == "value"}
+    assert given["branch"] is None
+    assert given["verbose"] == 0
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("expected scalar type Double but found Float", True),
+        ("Input type (double) and bias type (float) should be the same", False),
+        ("mat1 and mat2 must have the same dtype, but got Double and Float", True),
+        ("expected m1 and m2 to have the same dtype, but got: float32 != float64", True),
+        ("value cannot be converted to type float without overflow", True),
+        ("expected scalar type Long but found Double", False),
+        ("The size of tensor a (3) must match the size of tensor b (4)", False),
+    ],
+)
+def test_what_is_said_of_64_and_32_bits(message: str, expected: bool) -> None:
+    assert refuses_double(message) is expected
+
+
+def test_an_error_about_precision_is_kept_beside_one_that_came_later() -> None:
+    def smoothed(x: Any, h: Any) -> Any:
+        if not getattr(h, "ndim", 0):
+            raise TypeError("expected scalar type Double but found Float")
+        y = x + 1
+        z = y + 1
+        raise ValueError("the sizes do not fit")
+        return z
+
+    with pytest.raises(InputsNotFoundError) as caught:
+        infer(plain.info_of(smoothed), plain.attempt_of(smoothed))
+    assert caught.value.refuses_double == "expected scalar type Double but found Float"
+    assert str(caught.value.__cause__) == "the sizes do not fit"
