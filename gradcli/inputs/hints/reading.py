@@ -119,6 +119,14 @@ def _asserted(own: str, helpers: str, names: Sequence[str]) -> Mapping[str, tupl
     return asserted_shapes((own, helpers), names)
 
 
+def _tuples(texts: Sequence[str], names: Sequence[str]) -> Mapping[str, tuple[Any, ...]]:
+    if not any(re.search(r"\b(?:tuple|list)s?\s+of\s", text, re.IGNORECASE) for text in texts):
+        return {}
+    from gradcli.inputs.hints.uses.objects import documented_tuples
+
+    return documented_tuples(texts, names)
+
+
 def _random_keys(info: TargetInfo, names: Sequence[str], source: str) -> Mapping[str, bool]:
     if info.backend != "jax":
         return {}
@@ -185,7 +193,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         read=uses.read,
         alike=uses.alike,
         defaults=uses.defaults,
-        objects=uses.objects,
+        objects={**_tuples(texts_of(own, info.documentation), names), **uses.objects},
         halves=cuts_in_halves(f"{own}\n{uses.helpers}", info.name),
     )
 

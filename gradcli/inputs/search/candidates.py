@@ -174,7 +174,7 @@ def slot_for(
     _add_tensors(costs, word, name, position, names, tensor_offset, hints, parameter.annotation or "")
     if not parameter.has_default and not is_array:
         base = 4.5 if gradient is True else 0.55 if gradient is False and _may_be_constant(word) else CONSTANT_COST
-        base = min(base, NUMBER_COST) if is_number else base
+        base = 4.0 if name in hints.objects else min(base, NUMBER_COST) if is_number else base
         costs.put_values(NUMBER_COST - 0.4, numbers, 0.2)
         costs.put_values(PASSED_COST, _defaults(word, parameter, gradient, names, hints))
         is_condition = gradient is not True and hints.is_condition(name)
@@ -207,8 +207,10 @@ def slot_for(
 
 def seems_a_number(name: str, hints: SourceHints) -> bool:
     """Whether an argument is a number if forward accepts one: backward has no gradient, and no hint is for a tensor."""
-    is_said = name in hints.values.constants or any(
-        bonus >= SURE_BONUS for bonus in hints.rank_bonuses(name, first=False).values()
+    is_said = (
+        name in hints.objects
+        or name in hints.values.constants
+        or any(bonus >= SURE_BONUS for bonus in hints.rank_bonuses(name, first=False).values())
     )
     is_used = bool(hints.index_bonus(name) or hints.mask_bonus(name))
     return name in hints.numbers and not (is_said or is_used or means_tensor(name))

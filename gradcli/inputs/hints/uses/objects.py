@@ -1,8 +1,9 @@
 """Arguments that are neither tensors nor literals: number formats, devices, members of an Enum, words of a Literal."""
 
 import ast
+import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -18,6 +19,13 @@ _EXAMPLES: Mapping[str, tuple[FrameworkObject, ...]] = {
 }
 """The values of each type in PyTorch, which the engine has as well, apart from layouts."""
 _GIVEN = r"\b({}) ?= ?({}) ?[,)]"
+_END = r"-?\d+(?:\.\d*)?"
+_TUPLE = re.compile(
+    r"(?<![\w.])(?P<name>[A-Za-z_]\w*)[`'\"]*\s*:\s*(?:an?\s+)?(?P<kind>tuple|list)s?\s+of\s+(?:two\s+)?"
+    r"(?:(?P<real>floats?|(?:real\s+)?numbers)|ints?|integers?)\b"
+    rf"(?:\s+in\s+[\[(]\s*(?P<low>{_END})\s*,\s*(?P<high>{_END})\s*[\])])?",
+    re.IGNORECASE,
+)
 
 
 def plain_objects(info: TargetInfo, names: Sequence[str], code: str, known: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,3 +76,17 @@ def _members(annotation: str, known: Mapping[str, Any]) -> tuple[Any, ...]:
     """The members of an Enum that an annotation names."""
     kind = known.get(annotation.strip("'\""))
     return tuple(kind) if isinstance(kind, type) and issubclass(kind, Enum) else ()
+
+
+def documented_tuples(texts: Iterable[str], names: Collection[str]) -> dict[str, tuple[Any, ...]]:
+    """The arguments that are described as tuples or lists of numbers, each with one of two numbers.
+
+    Those of floats are within the interval that the description gives, as in `quantiles: tuple of floats in (0, 1)`.
+    """
+    found: dict[str, tuple[Any, ...]] = {}
+    for match in itertools.chain.from_iterable(map(_TUPLE.finditer, texts)):
+        if match["name"] in names:
+            low, high = float(match["low"] or 0), float(match["high"] or 1)
+            parts = (low + 0.3 * (high - low), low + 0.8 * (high - low)) if match["real"] else (2, 3)
+            found.setdefault(match["name"], (parts if match["kind"].lower() == "tuple" else list(parts),))
+    return found
