@@ -110,10 +110,10 @@ def _ranges(
     return {name: found[said] for name, said in written.items() if said in found}
 
 
-def _asserted(own: str, helpers: str, names: Sequence[str]) -> Mapping[str, tuple[Axis, ...]]:
-    """The shapes that forward demands, which it raises without: no others can be meant."""
+def _asserted(own: str, helpers: str, names: Sequence[str]) -> tuple[Mapping[str, tuple[Axis, ...]], ...]:
+    """The shapes that forward raises without, and those whose sizes they are."""
     if _DEMANDS_SHAPE.search(own + helpers) is None:
-        return {}
+        return {}, {}
     from gradcli.inputs.hints.uses.asserted import asserted_shapes
 
     return asserted_shapes((own, helpers), names)
@@ -141,8 +141,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     annotations = {each.name: each.annotation for each in info.parameters if each.annotation is not None}
     written = _as_written(info, names)
     called = list(dict.fromkeys(written.values()))
-    shapes = documented_shapes(called, own, info.documentation, annotations)
-    named = shapes
+    shapes = named = documented_shapes(called, own, info.documentation, annotations)
     needed = [p.name for p in info.parameters if not (p.has_default or excludes_tensors(p.annotation or ""))]
     shapes = _with_further(shapes, needed, called, own, info.documentation)
     only = needed[0] if len(needed) == 1 else None
@@ -160,7 +159,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     arrays = arrays_written_into(tree, names)
     scalars = [n for n, given in zip(names, gradients, strict=True) if given is not False or n in arrays]
     documented = {**{n: () for n in scalars if values.types.get(n) == "scalar"}, **entries, **values.shapes, **shapes}
-    documented = {**_asserted(own, uses.helpers, names), **documented}
+    demanded, unpacked = _asserted(own, uses.helpers, names)
     tensors = frozenset(name for name, annotation in annotations.items() if names_tensors(annotation))
     setup = own if info.setup_context is None else source_of(info.setup_context)
     known = {*tensors, *uses.read, *documented, *values.domains, *arrays}
@@ -174,7 +173,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         conjugated=tree is not None and conjugates_arguments(tree, names, used),
         sums=sums_of(tree_of(text), names) if text else sums_of_named(tree, names),
         names=used,
-        documented=documented,
+        documented={**demanded, **documented},
         values=replace(values, constants=values.constants | constants),
         keys=_random_keys(info, names, own),
         ranges=_ranges(info, called, written, own, {**dict.fromkeys(called, ()), **named}),
@@ -183,7 +182,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
             *documented_order(shapes, own, info.documentation),
             *_least(named, shapes, own, info.documentation, {*called}.difference(shapes)),
         ),
-        letters={**counted, **einsum_letters(info.forward)},
+        letters={**unpacked, **counted, **einsum_letters(info.forward)},
         written=written_into(tree, names),
         arrays=arrays,
         single=single_entries(tree, names),

@@ -167,8 +167,7 @@ def slot_for(
     if parameter.has_default:
         costs.put(0.0, OMITTED)
         tensor_offset = max(tensor_offset, 1.3 if parameter.default is None else 4.0)
-    if parameter.static:
-        tensor_offset = max(tensor_offset, STATIC_COST)
+    tensor_offset = max(tensor_offset, STATIC_COST) if parameter.static else tensor_offset
     if is_number := seems_a_number(name, hints) and not parameter.has_default:
         tensor_offset = max(tensor_offset, NOT_A_TENSOR_COST)
     _add_tensors(costs, word, name, position, names, tensor_offset, hints, parameter.annotation or "")

@@ -10,7 +10,7 @@ from gradcli.sources import nodes_of, tree_of
 Axes = tuple[Axis, ...]
 
 
-def asserted_shapes(sources: Sequence[str], names: Collection[str]) -> dict[str, Axes]:
+def asserted_shapes(sources: Sequence[str], names: Collection[str]) -> tuple[dict[str, Axes], dict[str, Axes]]:
     """The axes of arguments whose whole shape is demanded, and of those whose sizes such a demand names.
 
     Only what is demanded on every call counts: statements of a function's body itself.
@@ -19,22 +19,21 @@ def asserted_shapes(sources: Sequence[str], names: Collection[str]) -> dict[str,
         sources: of forward and its helpers, with forward's names for its arguments.
         names: the arguments.
     """
-    found: dict[str, Axes] = {}
+    demanded: dict[str, Axes] = {}
+    named: dict[str, Axes] = {}
     trees = [tree for tree in map(tree_of, sources) if tree is not None]
     functions = [node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)]
     for number, function in enumerate(functions):
         stored = {node.id for node in nodes_of(function) if isinstance(node, ast.Name) and _is_stored(node)}
-        for name, axes in _of_function(function, frozenset(names) - stored).items():
-            found.setdefault(name, tuple(_apart(axis, number, names) for axis in axes))
-    return found
-
-
-def _of_function(function: ast.FunctionDef, names: Collection[str]) -> dict[str, Axes]:
-    unpacked = dict(pair for each in function.body for pair in _unpacked(each, names))
-    demanded = dict(pair for each in function.body for pair in _demanded(each, names))
-    used = {word for axes in demanded.values() for axis in axes for word in re.findall(r"[A-Za-z_]\w*", str(axis))}
-    named = {name: axes for name, axes in unpacked.items() if used.intersection(map(str, axes))}
-    return {**named, **demanded}
+        own = frozenset(names) - stored
+        found = dict(pair for each in function.body for pair in _demanded(each, own))
+        used = {word for axes in found.values() for axis in axes for word in re.findall(r"[A-Za-z_]\w*", str(axis))}
+        unpacked = dict(pair for each in function.body for pair in _unpacked(each, own))
+        for shapes, kept in ((found, demanded), (unpacked, named)):
+            for name, axes in shapes.items():
+                if shapes is found or used.intersection(map(str, axes)):
+                    kept.setdefault(name, tuple(_apart(axis, number, names) for axis in axes))
+    return demanded, named
 
 
 def _unpacked(statement: ast.stmt, names: Collection[str]) -> Iterator[tuple[str, Axes]]:

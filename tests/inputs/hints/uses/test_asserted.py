@@ -24,12 +24,12 @@ def solved(A, b, n):
 
 
 def test_whole_shapes_that_every_call_demands_are_read():
-    found = asserted_shapes((SOURCE, HELPER), ("A", "b", "c", "n"))
-    assert found == {"A": ("B", "M", "A_2"), "b": ("B", "M", 1), "c": ("M - 1", 2)}
-    assert asserted_shapes((HELPER.replace("b = b", "y = b"),), ("b", "n")) == {"b": ("n", "K")}
-    assert asserted_shapes(("def forward(ctx, x): return x", HELPER.replace("b =", "y =")), ("b", "n")) == {
-        "b": ("n", "K_1")
-    }
+    demanded, unpacked = asserted_shapes((SOURCE, HELPER), ("A", "b", "c", "n"))
+    assert demanded == {"b": ("B", "M", 1), "c": ("M - 1", 2)}
+    assert unpacked == {"A": ("B", "M", "A_2")}
+    helper = HELPER.replace("b = b", "y = b")
+    assert asserted_shapes((helper,), ("b", "n")) == ({"b": ("n", "K")}, {})
+    assert asserted_shapes(("def forward(ctx, x): return x", helper), ("b", "n")) == ({"b": ("n", "K_1")}, {})
 
 
 PROGRAM = """
