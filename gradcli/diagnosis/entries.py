@@ -79,7 +79,7 @@ def _of_worst_output(
     derivative, and to the largest entry.
     """
     block = facts.subject.codomain.blocks[mismatch.output]
-    if mismatch.alone or mismatch.wide or block.complex or facts.subject.domain.blocks[place].complex:
+    if mismatch.small_rows or mismatch.wide or block.complex or facts.subject.domain.blocks[place].complex:
         return None
     errors, largest = _excess(mismatch.claimed, mismatch.numeric, mismatch.bound), np.abs(mismatch.numeric).max()
     sums = np.abs(pulled_back(mismatch, np.ones(block.size))[1]).max()
@@ -91,7 +91,7 @@ def _of_worst_output(
     table = {name: getattr(mismatch, name)[[row]] for name in ("rows", "claimed", "numeric", "bound")}
     alone = facts.of_output(mismatch.output, int(table["rows"][0]))
     (index,) = outputs_of(replace(mismatch, rows=table["rows"]), block.shape)
-    made = _entries_for(alone, place, replace(mismatch, **table, alone=True), shape, 0)
+    made = _entries_for(alone, place, replace(mismatch, **table, small_rows=True), shape, 0)
     return tuple(replace(entry, output_index=index) for entry in made) if any(map(_shows, made)) else None
 
 
