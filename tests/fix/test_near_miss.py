@@ -50,7 +50,9 @@ class Own(Function):
     @staticmethod
     def forward(ctx, x, w, b=None):
         ctx.save_for_backward(x, w)
-        return x @ w.t() if b is None else x @ w.t() + b
+        y = x @ w.t() if b is None else x @ w.t() + b
+        ctx.kept = KEPT
+        return y
 
     @staticmethod
     def backward(ctx, g):
@@ -67,10 +69,14 @@ class Own(Function):
 
 
 @pytest.mark.parametrize("framework", ["gradcli.engine", "torch"])
-def test_a_condition_that_is_corrected_is_named_where_another_one_fails(tmp_path, framework):
-    """Without b there is no `needs_input_grad[2]`."""
+@pytest.mark.parametrize("kept", ["[y]", "None"])
+def test_a_condition_that_is_corrected_is_named_where_something_else_fails(tmp_path, framework, kept):
+    """Without b there is no `needs_input_grad[2]`: None is passed for it."""
     pytest.importorskip(framework.partition(".")[0])
-    text, name = LINEAR.replace("FRAMEWORK", framework), framework.rpartition(".")[2]
+    text, name = LINEAR.replace("FRAMEWORK", framework).replace("KEPT", kept), framework.rpartition(".")[2]
     result = patched(Specimen("own", "", name, "Own", text, text, frozenset()), tmp_path)[0]
+    if kept == "None":
+        assert "if ctx.needs_input_grad[1]:" in result.patch.after
+        return
     assert result.patch is None
-    assert "with line 16 as `if ctx.needs_input_grad[1]:` the gradient of w is right" in result.reason
+    assert "with line 18 as `if ctx.needs_input_grad[1]:` the gradient of w is right" in result.reason
