@@ -65,7 +65,7 @@ def test_a_planted_mistake_is_named_and_placed_in_the_function_inside(file):
 def test_parameters_move_off_their_initial_values(file):
     case = gradcli.check(f"{file}:Gate", shrink=False).cases[0]
     assert case.verdict is Verdict.FAILED
-    assert [f.input for f in case.findings] == ["x"]
+    assert [(f.input, f.order) for f in case.findings] == [("x", 1), ("x", 2)]
 
 
 @pytest.mark.sampled(1)
