@@ -181,7 +181,7 @@ from gradcli.runner.workers import worker_pool
 from gradcli.watchdog import case
 
 case.FLOOR_SECONDS, worker_pool._GRACE_SECONDS = 0.1, 0.2
-cases._explained = lambda spec, _subject, trail, *_: cases._result(spec, trail)
+cases._explained = lambda result, *_: result
 
 from gradcli.__main__ import main
 
