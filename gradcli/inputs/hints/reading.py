@@ -19,6 +19,7 @@ from gradcli.inputs.hints.entries_read import entries_read, with_counts, without
 from gradcli.inputs.hints.equal_parts import cuts_in_halves
 from gradcli.inputs.hints.one_hot_labels import one_hot_labels
 from gradcli.inputs.hints.prose.differentiated import undifferentiated
+from gradcli.inputs.hints.prose.sentences import in_singular
 from gradcli.inputs.hints.source_hints import IndexRange, SourceHints
 from gradcli.inputs.hints.suggested_constants import numbers_among
 from gradcli.inputs.hints.summed_gradients import returned_values, sums_of, sums_of_named
@@ -141,6 +142,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     annotations = {each.name: each.annotation for each in info.parameters if each.annotation is not None}
     written = _as_written(info, names)
     called = list(dict.fromkeys(written.values()))
+    info = replace(info, documentation=in_singular(info.documentation, called))
     shapes = named = documented_shapes(called, own, info.documentation, annotations)
     needed = [p.name for p in info.parameters if not (p.has_default or excludes_tensors(p.annotation or ""))]
     shapes = _with_further(shapes, needed, called, own, info.documentation)

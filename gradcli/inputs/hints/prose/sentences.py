@@ -127,3 +127,18 @@ def _numbers(node: ast.expr) -> list[float]:
             sign = 1 if isinstance(op, ast.Add) else -1
             return [one + sign * other for one in _numbers(left) for other in _numbers(right)]
     return []
+
+
+_DESCRIBED = rf"(?={QUOTES}\s*(?:\([A-Z]\w*(?:,\s*\w+)*,?\)|in\s*[(\[]|∈))"
+"""A shape or an interval."""
+
+
+def in_singular(text: str, names: Sequence[str]) -> str:
+    """The text with the arguments' names in place of their plurals: `alphas (R, S) in (0, 1)` describes `alpha`.
+
+    A name of one or two letters is left alone, as `as` is no plural.
+    """
+    for name in names:
+        if len(name) > 2 and not name.endswith("s") and f"{name}s" not in names:
+            text = re.sub(rf"(?<![\w.]){re.escape(name)}s(?!\w){_DESCRIBED}", name, text)
+    return text
