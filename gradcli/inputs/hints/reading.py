@@ -45,7 +45,7 @@ def read_hints(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     for kept, known, hints in _recent:
         if known == key and _are_same_objects(kept, info):
             return hints
-    hints = _read(info, names)
+    hints = _read(replace(info, documentation=in_singular(info.documentation, names)), names)
     _recent.append((info, key, hints))
     return hints
 
@@ -142,7 +142,6 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     annotations = {each.name: each.annotation for each in info.parameters if each.annotation is not None}
     written = _as_written(info, names)
     called = list(dict.fromkeys(written.values()))
-    info = replace(info, documentation=in_singular(info.documentation, called))
     shapes = named = documented_shapes(called, own, info.documentation, annotations)
     needed = [p.name for p in info.parameters if not (p.has_default or excludes_tensors(p.annotation or ""))]
     shapes = _with_further(shapes, needed, called, own, info.documentation)
