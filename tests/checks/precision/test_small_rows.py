@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 pytest.importorskip("torch", reason="the specimens are PyTorch's as well as the engine's")
+pytest.importorskip("jax", reason="some of the recorded specimens are JAX's")
 
 import numpy as np
 import torch
