@@ -48,7 +48,7 @@ class _Effect:
 def effects_of_hooks(flow: Flow) -> Iterator[str]:
     """One sentence for each set of leaves that the same hooks changed: by which factor, and why.
 
-    Of an earlier pass only the effects of hooks are told that changed nothing in the last one.
+    For an earlier pass, only hooks that changed nothing in the last one are included.
     """
     graph = flow.graph
     last = {_hook(call) for call in _changing(graph) if call.node is not None or call.inside is not None}
