@@ -56,14 +56,15 @@ def right_for_row(suspect: Suspect, row: int) -> bool:
     return True in others and False not in others
 
 
-def is_mostly_right(suspect: Suspect) -> bool:
-    """Whether more than half of the entries of the gradient are seen to be right."""
+def is_right_in(suspect: Suspect, part: float) -> bool:
+    """Whether more than this part of the entries of the gradient are seen to be right."""
     mismatch = suspect.mismatch
     if mismatch is None:
         return False
     parts = 2 if suspect.facts.subject.domain.blocks[suspect.block].complex else 1
     wrong = wrong_mask(mismatch, suspect.shape, parts, SIGNIFICANCE)
-    return wrong is not None and bool(2 * wrong.sum() < wrong.size) and tells_of_the_right(mismatch, wrong, parts)
+    seen = wrong is not None and bool(np.count_nonzero(~wrong) > part * wrong.size)
+    return wrong is not None and seen and tells_of_the_right(mismatch, wrong, parts)
 
 
 def _vanishes(suspect: Suspect, row: int) -> bool:

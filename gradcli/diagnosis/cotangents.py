@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray
-from gradcli.diagnosis.contrast import is_mostly_right, right_for_row
+from gradcli.diagnosis.contrast import is_right_in, right_for_row
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.suspect import Named, Suspect, error_size
 from gradcli.diagnosis.table import Gradient, Mask, Table
@@ -238,7 +238,7 @@ def right_for_ones(suspect: Suspect) -> Named | None:
 
     Where most entries of the gradient are right, backward does not mix up those of grad_output.
     """
-    if suspect.facts.subject.codomain.size < 2 or is_mostly_right(suspect) or not right_for_row(suspect, 0):
+    if suspect.facts.subject.codomain.size < 2 or is_right_in(suspect, 0.5) or not right_for_row(suspect, 0):
         return None
     return (
         FindingKind.WRONG_GRADIENT,

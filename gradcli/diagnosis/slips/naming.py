@@ -4,7 +4,7 @@ import ast
 from dataclasses import replace
 from typing import Any
 
-from gradcli.diagnosis.entries import tells_of_the_right, wrong_mask
+from gradcli.diagnosis.contrast import is_right_in
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.slips.agreed_names import is_agreed, uses_of
 from gradcli.diagnosis.slips.search import SlipSearch
@@ -12,7 +12,6 @@ from gradcli.diagnosis.slips.shortened import shortened
 from gradcli.diagnosis.slips.slip import Role, Slip
 from gradcli.diagnosis.slips.wording import kind_of, location_of, sentence_of
 from gradcli.diagnosis.suspect import Named, Suspect
-from gradcli.diagnosis.table import SIGNIFICANCE
 from gradcli.edits.constants import merged
 from gradcli.edits.draft import Draft
 from gradcli.errors import OverrunError, UserCodeError
@@ -37,7 +36,7 @@ def explained_by_slip(suspect: Suspect) -> Named | None:
     search, slip = _found(suspect.facts, suspect.block, suspect.mismatch)
     if slip is None or search.draft is None:
         return None
-    in_part = _is_right_in_part(suspect)
+    in_part = is_right_in(suspect, 0.0)
     kind = kind_of(slip, search.draft, search.cotangents, in_part=in_part)
     if in_part and kind is FindingKind.WRONG_FACTOR:
         kind = FindingKind.WRONG_ENTRIES
@@ -134,13 +133,3 @@ def with_merged_numbers(slip: Slip, draft: Draft) -> Slip:
 def _corrected(slip: Slip, draft: Draft) -> str | None:
     made = None if slip.borrowed else draft.with_changes(with_merged_numbers(slip, draft).changes)
     return None if made is None else made.file.text
-
-
-def _is_right_in_part(suspect: Suspect) -> bool:
-    """Whether some entries of the gradient are seen to be right."""
-    mismatch = suspect.mismatch
-    if mismatch is None:
-        return False
-    parts = 2 if suspect.facts.subject.domain.blocks[suspect.block].complex else 1
-    mask = wrong_mask(mismatch, suspect.shape, parts, SIGNIFICANCE)
-    return mask is not None and not bool(mask.all()) and tells_of_the_right(mismatch, mask, parts)
