@@ -79,7 +79,6 @@ MECHANISMS = [
     Mechanism("differences.formats", "may_be_half", NO),
     Mechanism("differences.formats", "format_of", NOTHING),
     Mechanism("regularity.kinks", "additive", YES),
-    Mechanism("claims.claim", "_consistent", NO),
     Mechanism("claims.site", "Site._jitter", lambda site: np.full(site.claim.rows, np.inf)),
     Mechanism("regularity.cancellation", "is_rounding_only", NO),
     Mechanism("regularity.stored_format", "hidden_by_format", NOTHING),

@@ -17,7 +17,6 @@ class VaryingMap(VectorMap):
         self.domain = inner.domain
         self.codomain = inner.codomain
         self.bounds, self.given = inner.bounds, inner.given
-        self.has_jvp = inner.has_jvp
         self._inner = inner
         self._relative = relative
 
@@ -58,10 +57,6 @@ class VaryingMap(VectorMap):
     def vjp_many(self, x: FloatArray, cotangents: FloatArray) -> FloatArray:
         """The inner map's claims."""
         return self._inner.vjp_many(x, cotangents)
-
-    def jvp(self, x: FloatArray, tangent: FloatArray) -> FloatArray:
-        """The inner map's forward mode."""
-        return self._inner.jvp(x, tangent)
 
 
 def determined(subject: Subject, order: int) -> VectorMap:

@@ -27,11 +27,10 @@ class FormulaMap(VectorMap):
         domain: Space,
         codomain: Space,
         spoil: Callable[[Array], Array] | None = None,
-        has_jvp: bool = False,
         steps: Callable[[Array], int | Effort] | None = None,
     ) -> None:
         self.function, self.jacobian, self.spoil, self.steps = function, jacobian, spoil, steps
-        self.domain, self.codomain, self.has_jvp = domain, codomain, has_jvp
+        self.domain, self.codomain = domain, codomain
 
     def claimed(self, x: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -50,9 +49,6 @@ class FormulaMap(VectorMap):
 
     def vjp_many(self, x: Array, cotangents: Array) -> Array:
         return cotangents @ self.claimed(x)
-
-    def jvp(self, x: Array, tangent: Array) -> Array:
-        return self.claimed(x) @ tangent
 
 
 def space(*shapes: tuple[int, ...], dtype: str = "float64") -> Space:

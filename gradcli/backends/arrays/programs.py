@@ -27,7 +27,7 @@ entry may be zero in both."""
 
 @final
 class Program:
-    """A function with its pull-back and push-forward, for hundreds of calls at arrays of the same shapes.
+    """A function with its pull-back, for hundreds of calls at arrays of the same shapes.
 
     JAX compiles a loop (`while_loop`, `scan`) again in every call if its body is defined inside the user's function,
     which takes a tenth of a second. Such a function is compiled as a whole, once. It is called without compilation
@@ -43,7 +43,6 @@ class Program:
         self._trips: Callable[..., Any] | None = None
         self._value = transforms.compiled(function)
         self._pull = transforms.compiled(self._pulled)
-        self._push = transforms.compiled(self._pushed)
 
     def value(self, tensors: Tensors) -> tuple[Any, ...]:
         """The outputs."""
@@ -69,10 +68,6 @@ class Program:
             self._trips = None
             return None
 
-    def push_forward(self, tensors: Tensors, tangents: Tensors) -> tuple[Any, ...]:
-        """The derivative of the outputs along tangents."""
-        return self._called(self._push, self._pushed, tuple(tensors), tuple(tangents))
-
     def confirm_again(self) -> None:
         """Compare the next compiled call of each kind with a plain one: other inputs may take another branch."""
         for compiled, times in self._confirmed.items():
@@ -85,9 +80,6 @@ class Program:
 
     def _pulled(self, tensors: Tensors, row: Tensors) -> tuple[Any, ...]:
         return self._transforms.adjoint(self._function, *tensors)[1](row)
-
-    def _pushed(self, tensors: Tensors, tangents: Tensors) -> tuple[Any, ...]:
-        return self._transforms.pushed(self._function, tensors, tangents)
 
     def _called(self, compiled: Callable[..., Any], plain: Callable[..., Any], *arguments: Any) -> tuple[Any, ...]:
         if self._is_compiled and self._confirmed[compiled] >= _CONFIRMED:

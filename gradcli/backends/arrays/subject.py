@@ -36,14 +36,12 @@ Gradients = tuple[NDArray[Any] | None, ...]
 class Derivatives:
     """A map and its claimed derivative on lists of arrays, one for each block.
 
-    `pull_back` takes several sets of cotangents at once and returns a list of gradients for each; `push_forward` takes
-    a list of tangents, and is None where there is no forward mode. `trips` counts those through compiled loops, which
-    run no line of Python; None where there are no such loops.
+    `pull_back` takes several sets of cotangents at once and returns a list of gradients for each. `trips` counts those
+    through compiled loops, which run no line of Python; None where there are no such loops.
     """
 
     value: Callable[[Arrays], Sequence[NDArray[Any]]]
     pull_back: Callable[[Arrays, Sequence[Arrays]], Sequence[Sequence[NDArray[Any]]]]
-    push_forward: Callable[[Arrays, Arrays], Sequence[NDArray[Any]]] | None = None
     trips: Callable[[Arrays], int | None] | None = None
 
 
@@ -70,7 +68,6 @@ class ArrayMap(VectorMap):
         self._lower = lower
         self.domain = domain
         self.codomain = codomain
-        self.has_jvp = derivatives.push_forward is not None
         self._derivatives = derivatives
         self._guard = running
         self._phase = phase
@@ -116,17 +113,6 @@ class ArrayMap(VectorMap):
                 return np.array([self.domain.flatten(list(gradients)) for gradients in found])
         except (Exception, SystemExit) as error:
             raise user_code_error(error, "backward") from error
-
-    def jvp(self, x: FloatArray, tangent: FloatArray) -> FloatArray:
-        """The claimed derivative along `tangent`, shape (codomain.size,). Raises UserCodeError."""
-        if self._derivatives.push_forward is None:
-            return super().jvp(x, tangent)
-        point, direction = list(self.domain.unflatten(x)), list(self.domain.unflatten(tangent))
-        try:
-            with self._running(x):
-                return self.codomain.flatten(list(self._derivatives.push_forward(point, direction)))
-        except (Exception, SystemExit) as error:
-            raise user_code_error(error, "jvp") from error
 
 
 class Running(Protocol):

@@ -66,10 +66,6 @@ class Transforms(Trees):
         """The outputs of a function, and its pull-back for the real pairing Re <a, b>."""
 
     @abstractmethod
-    def pushed(self, function: Callable[..., Any], tensors: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
-        """The derivative of a function's outputs along tangents."""
-
-    @abstractmethod
     def cotangent(self, output: Any, value: Any | None) -> Any:
         """The cotangent of an output as the user's rule expects it, from one for Re <a, b>; None: one of no value."""
 
@@ -182,11 +178,11 @@ class TransformedSubject(ArraySubject):
 
     def derivative_map(self, order: int) -> ArrayMap:
         """The function, or its gradient, with JAX's derivative of it: the claim."""
-        return self._map(self._caller, order, forward_mode=self.info.has_jvp)
+        return self._map(self._caller, order)
 
     def body_map(self, order: int) -> ArrayMap | None:
         """The function under the rule, differentiated by JAX itself; None where that gives other values or fails."""
-        return None if self._body is None else self._map(self._body, order, forward_mode=True)
+        return None if self._body is None else self._map(self._body, order)
 
     def raw_backward(self, cotangents: Sequence[NDArray[Any] | None], *, again: bool = False) -> RawBackward:  # noqa: ARG002
         """Call the rule's fwd and bwd by hand, and say what bwd returned."""
@@ -265,7 +261,7 @@ class TransformedSubject(ArraySubject):
             return None
         return body if same else None
 
-    def _map(self, caller: ArrayCaller, order: int, *, forward_mode: bool) -> ArrayMap:
+    def _map(self, caller: ArrayCaller, order: int) -> ArrayMap:
         program = self._program(caller, order)
 
         def value(point: Arrays) -> Sequence[NDArray[Any]]:
@@ -279,17 +275,12 @@ class TransformedSubject(ArraySubject):
             pulled = program.pull_back(self._tensors(point), [self._tensors(row) for row in rows])
             return [self._arrays(gradients) for gradients in pulled]
 
-        def push_forward(point: Arrays, tangents: Arrays) -> Sequence[NDArray[Any]]:
-            self.counters.forward += 1
-            return self._arrays(program.push_forward(self._tensors(point), self._tensors(tangents)))
-
         derivatives = Derivatives(
             value=value,
             pull_back=pull_back,
-            push_forward=push_forward if forward_mode else None,
             trips=lambda point: program.trips(self._tensors(point)),
         )
-        lower = self._map(caller, order - 1, forward_mode=forward_mode) if order > 1 else None
+        lower = self._map(caller, order - 1) if order > 1 else None
         return self.map_of(derivatives, order, lower)
 
     def _program(self, caller: ArrayCaller, order: int) -> Program:

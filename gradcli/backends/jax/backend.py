@@ -113,13 +113,6 @@ class JaxTransforms(Transforms):
 
         return found, pull_back
 
-    def pushed(self, function: Callable[..., Any], tensors: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
-        """jax.jvp."""
-        import jax
-
-        along: tuple[Any, ...] = jax.jvp(function, tuple(tensors), tuple(tangents))[1]
-        return along
-
     def cotangent(self, output: Any, value: Any | None) -> Any:
         """Conjugated, in the output's dtype; float0 for an output without a gradient."""
         import jax

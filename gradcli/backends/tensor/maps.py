@@ -184,7 +184,6 @@ class TensorMap(VectorMap):
         self._exchanges: tuple[Exchange, ...] = ()
         self.domain = domain
         self.codomain = codomain
-        self.has_jvp = False
         self.framework: Framework = caller.framework
         self._caller = caller
         self._active = tuple(active)

@@ -3,14 +3,13 @@
 A row is a number whose derivative along a direction is measured: an output entry, or a projection u·f with a random
 signed cotangent u. In a small map without a reference, every output entry is a row with a claimed gradient. Otherwise
 projections of every output block have one: one beside a reference, two where that differs, three without a reference
-(two for very many outputs). Up to 20,000 output entries are then measured as well, to see their kinks ("watched"), and
-compared if the map has a jvp that agrees with the vjp.
+(two for very many outputs). Up to 20,000 output entries are then measured as well, to see their kinks ("watched").
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import field, replace
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +24,6 @@ from gradcli.numerics.maps.pieces import (
     products,
     products_of_difference,
 )
-from gradcli.numerics.maps.sizes import WANTED
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import signed_cotangents
 
@@ -60,7 +58,6 @@ class Claim:
         cotangents: the cotangent u of every claimed row; None if row r is output r.
         block: the output block of every claimed row.
         watch: whether the single outputs are measured as well as the projections.
-        jvp_rows: whether the map's jvp gives the claimed slopes of the watched outputs.
         outputs: f(x), if computing the claim gave it as well.
         finite: whether all claimed numbers are finite.
     """
@@ -71,7 +68,6 @@ class Claim:
     cotangents: Matrix | None
     block: npt.NDArray[np.intp]
     watch: bool
-    jvp_rows: bool
     outputs: Vector | None = None
     finite: bool = field(init=False)
     _places: dict[int, Places] = field(init=False, default_factory=dict, repr=False, compare=False)
@@ -144,7 +140,7 @@ class Claim:
     @property
     def watched(self) -> int:
         """How many of the first rows of `read` are outputs without a claim, which are watched for kinks only."""
-        return self.map.codomain.size if self.watch and not self.jvp_rows else 0
+        return self.map.codomain.size if self.watch else 0
 
     def slopes(self, v: Vector) -> Vector:
         """The claimed slope along v of every claimed row (NaN if v moves an entry whose claim is not finite)."""
@@ -153,20 +149,13 @@ class Claim:
     def along(self, v: Vector) -> tuple[Vector, Vector]:
         """The claimed slope along v of every row of `read`, and the rounding error of computing it.
 
-        Watched outputs get their slope from the map's jvp, if `jvp_rows`; otherwise it is NaN.
+        That of watched outputs is NaN.
         """
         claimed = self.slopes(v)
         with np.errstate(all="ignore"):
             rounding = 16 * EPS * magnitudes_along(self.forms, v)
-        if self.cotangents is None or not self.watch:
-            return claimed, rounding
-        outputs = self.map.codomain.size
-        entries = np.full(outputs, np.nan)
-        slack = np.zeros(outputs)
-        if self.jvp_rows:
-            entries = np.asarray(self.map.jvp(self.x, v), dtype=np.float64)
-            slack = 64 * EPS * np.abs(entries) + float(rounding.max(initial=0.0))
-        return np.concatenate([entries, claimed]), np.concatenate([slack, rounding])
+        unknown = np.full(self.watched, np.nan)
+        return np.concatenate([unknown, claimed]), np.concatenate([np.zeros(self.watched), rounding])
 
     def entry_scale(self, places: slice, output: int, scales: Vector) -> float:
         """The largest |claimed entry| · scale of one input block (`places`) and one output block."""
@@ -208,7 +197,7 @@ def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections
     """Compute the claim at x, in full for a small map, otherwise for random projections.
 
     Args:
-        map_: the map; its vjp and jvp are called, and its value if that comes with the vjp.
+        map_: the map; its vjp is called, and its value if that comes with the vjp.
         x: the point.
         rng: draws the cotangents.
         projections: the number of rows for every output block. By default all outputs of a small map, otherwise 3, or
@@ -226,26 +215,20 @@ def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections
             cotangents=None,
             block=map_.codomain.block_numbers,
             watch=False,
-            jvp_rows=False,
             outputs=outputs,
         )
     usual = PROJECTIONS if m <= WATCHED_OUTPUTS else FEW_PROJECTIONS
     cotangents, row_block = _signed_rows(map_, rng, usual if projections is None else projections)
     outputs, forms = map_.value_and_vjps(x, cotangents)
-    watch = m <= WATCHED_OUTPUTS
-    claim = Claim(
+    return Claim(
         map=map_,
         x=x,
         forms=np.asarray(forms, dtype=np.float64).reshape(len(cotangents), n),
         cotangents=cotangents,
         block=row_block,
-        watch=watch,
-        jvp_rows=False,
+        watch=m <= WATCHED_OUTPUTS,
         outputs=outputs,
     )
-    if not (map_.has_jvp and watch and claim.finite):
-        return claim
-    return replace(claim, jvp_rows=_consistent(claim, rng))
 
 
 def fits_in_full(map_: VectorMap) -> bool:
@@ -267,18 +250,3 @@ def _signed_rows(map_: VectorMap, rng: np.random.Generator, count: int) -> tuple
     for number, (place, size) in enumerate(zip(map_.codomain.slices, sizes, strict=True)):
         rows[row_block == number, place] = signed_cotangents(rng, size, count) if size > count else np.eye(size)
     return rows, row_block
-
-
-def _consistent(claim: Claim, rng: np.random.Generator) -> bool:
-    """Whether <u, jvp v> = <vjp u, v> up to rounding, along one random direction.
-
-    Only then does the jvp compute the same derivative as the vjp, which is under test, and may replace it.
-    """
-    v = rng.integers(128, 256, claim.map.domain.size) / 256.0 * rng.choice([-1.0, 1.0], claim.map.domain.size)
-    if claim.cotangents is None:
-        return False
-    tangent = np.asarray(claim.map.jvp(claim.x, v), dtype=np.float64)
-    if tangent.shape != (claim.map.codomain.size,) or not np.isfinite(tangent).all():
-        return False
-    allowed = WANTED * (np.abs(claim.cotangents) @ np.abs(tangent)) + WANTED * (np.abs(claim.forms) @ np.abs(v))
-    return bool((np.abs(claim.cotangents @ tangent - claim.forms @ v) <= allowed).all())

@@ -32,7 +32,6 @@ class VectorMap(ABC):
 
     domain: Space
     codomain: Space
-    has_jvp: bool = False
     bounds: tuple[Vector, Vector] | None = None
     """The ends of the open interval in which each coordinate of x must lie; None if they may have any value."""
     given: bool = False
@@ -109,10 +108,6 @@ class VectorMap(ABC):
         except Exception:  # the other map is a reference, which may be missing
             return value, rows, None
 
-    def jvp(self, x: Vector, tangent: Vector) -> Vector:
-        """Return the claimed J(x) tangent, a vector of length m. Only if `has_jvp` is true."""
-        raise NotImplementedError(f"{type(self).__name__} has no jvp (has_jvp={self.has_jvp}); use vjp instead")
-
 
 MOST_EVALUATIONS = 100_000
 """The number of evaluations of forward that a verification may take by default: a limit for slow functions only, since
@@ -134,12 +129,10 @@ class CountedMap(VectorMap):
         self.inner, self.budget = inner, budget
         self.domain = inner.domain
         self.codomain = inner.codomain
-        self.has_jvp = inner.has_jvp
         self.bounds, self.given = inner.bounds, inner.given
         self.below = inner.below
         self.values = 0
         self.vjps = 0
-        self.jvps = 0
         self.jumping: dict[tuple[int, int], set[int]] = {}
 
     @property
@@ -214,8 +207,3 @@ class CountedMap(VectorMap):
         value, rows, reference = self.inner.value_and_vjps_beside(other, x, cotangents)
         self.values += value is not None
         return value, rows, reference
-
-    def jvp(self, x: Vector, tangent: Vector) -> Vector:
-        """Run the wrapped jvp and count it."""
-        self.jvps += 1
-        return self.inner.jvp(x, tangent)

@@ -150,7 +150,7 @@ def _describe(site: Site, coordinate: int, sides: _Sides) -> KinkNote | None:
 
 def _claimed(site: Site, direction: Vector, row: int, output: int | None, coordinate: int) -> float:
     """The claimed entry of one row, as a derivative (not scaled)."""
-    if output is not None and site.claim.watch and not site.claim.jvp_rows:
+    if output is not None and site.claim.watch:
         unit = np.zeros(site.map.codomain.size)
         unit[output] = 1.0
         return float(site.map.vjp(site.x, unit)[coordinate])

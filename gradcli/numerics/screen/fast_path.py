@@ -69,7 +69,6 @@ class Beginning:
             cotangents=cotangents,
             block=np.zeros(1, np.intp),
             watch=cotangents is not None and self.cotangent.size <= WATCHED_OUTPUTS,
-            jvp_rows=False,
             outputs=self.outputs,
         )
         reference = None if self.reference is None or not all_finite(self.reference) else self.reference[None]
@@ -82,13 +81,13 @@ def begin(map_: CountedMap, witness: VectorMap, x: Vector, rng: np.random.Genera
     """Compute claim and reference for one row.
 
     Returns:
-        None if the fast path does not apply: for several output blocks, empty blocks, or a map with a jvp.
+        None if the fast path does not apply: for several output blocks, or empty blocks.
 
     Raises:
         Exception: whatever value or vjp raise.
     """
     outputs = map_.codomain.sizes
-    if len(outputs) != 1 or not outputs[0] or map_.has_jvp or not all(map_.domain.sizes):
+    if len(outputs) != 1 or not outputs[0] or not all(map_.domain.sizes):
         return None
     with np.errstate(all="ignore"):
         scales = entry_scales(map_.domain, x)

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gradcli.numerics.claims.claim import Places
 from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.maps.floats import EPS, TINY, Vector
@@ -48,7 +47,7 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, D
         BudgetExceededError: the evaluations allowed are used up.
     """
     scales, claim = _least_scales(agreed), site.claim
-    values = claim.read(site.outputs) if claim.jvp_rows else claim.claimed_values(site.outputs)
+    values = claim.claimed_values(site.outputs)
     chosen = _step(site, values, scales) if all_finite(site.outputs) and all_finite(values) else None
     if chosen is None:
         return None
@@ -63,14 +62,14 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, D
         return None
     with np.errstate(all="ignore"):
         beside, bent = quotients(right, left, site.outputs, step) if claim.watched else (np.zeros(0), np.zeros(0))
-        right, left = (claim.read(y) if claim.jvp_rows else claim.claimed_values(y) for y in (right, left))
+        right, left = (claim.claimed_values(y) for y in (right, left))
         slope, bend = quotients(right, left, values, step)
-        claimed = claim.along(v)[0] if claim.jvp_rows else claim.slopes(v)
+        claimed = claim.slopes(v)
         error = np.abs(slope - claimed)
         error += (4 * EPS * np.maximum(np.abs(right), np.abs(left)) + 16 * TINY) / step
     straight = straightness(site.x.size)
     for output, scale in scales.items():
-        rows = _rows(site, output)
+        rows = claim.places(output)
         # If one is NaN, so is the largest, and the comparison is false.
         if not (error[rows].max() <= part * scale and bend[rows].max() <= straight * scale):
             return None
@@ -97,11 +96,6 @@ def changes(right: Vector, left: Vector, centre: Vector) -> tuple[Vector, Vector
     return right - left, np.abs(bend, out=bend)
 
 
-def _rows(site: Site, output: int) -> Places:
-    """The rows of an output block, counted among the rows that have a claim."""
-    return site.rows(output) if site.claim.jvp_rows else site.claim.places(output)
-
-
 def _least_scales(agreed: Mapping[Pair, Discrepancy]) -> dict[int, float]:
     """For every output block, the smallest scale of its pairs: what certifies that pair certifies all."""
     scales: dict[int, float] = {}
@@ -112,7 +106,7 @@ def _least_scales(agreed: Mapping[Pair, Discrepancy]) -> dict[int, float]:
 
 def _step(site: Site, values: Vector, scales: Mapping[int, float]) -> tuple[float, float] | None:
     """The result of `step_for` for the row that is largest compared with its scale."""
-    largest = max(float(np.abs(values[_rows(site, output)]).max()) / scale for output, scale in scales.items())
+    largest = max(float(np.abs(values[site.claim.places(output)]).max()) / scale for output, scale in scales.items())
     return step_for(largest, site.x.size, site.rng)
 
 

@@ -13,6 +13,7 @@ from gradcli.backends.registry import backend_for, backend_named, is_function  #
 from gradcli.cases import Argument  # noqa: E402
 from gradcli.errors import TargetError, UserCodeError  # noqa: E402
 from gradcli.inputs.search.inference import infer  # noqa: E402
+from gradcli.numerics.verify import Outcome, verify  # noqa: E402
 from gradcli.runner.store.failures import failure_of, load, save  # noqa: E402
 from gradcli.runner.store.replay import replay  # noqa: E402
 from gradcli.verdict import Verdict  # noqa: E402
@@ -84,14 +85,21 @@ def test_there_is_no_witness_without_a_rule_or_where_the_function_cannot_be_diff
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("order", [1, 2])
-def test_custom_jvp_has_a_native_jvp_that_is_the_transpose_of_its_vjp(order):
-    subject = BACKEND.bind(log1p_exp(), arguments({"x": (2, 3)}))
+def test_the_vjp_of_a_custom_jvp_is_the_transpose_of_its_jvp(order):
+    function = log1p_exp()
+    subject = BACKEND.bind(function, arguments({"x": (12, 10)}))
     assert subject.info.has_jvp
     map_ = subject.derivative_map(order)
-    assert map_.has_jvp
     x, v, u = subject.base_point(order, 0), random(map_.domain.size), random(map_.codomain.size, 1)
-    assert map_.jvp(x, v) @ u == pytest.approx(map_.vjp(x, u) @ v, rel=1e-12)
-    assert not BACKEND.bind(cube(), arguments({"x": (3,)})).derivative_map(1).has_jvp
+    mapped = function if order == 1 else lambda x, w: jax.vjp(function, x)[1](w)
+    with jax.enable_x64(True):
+        at, along = ([jnp.asarray(part) for part in map_.domain.unflatten(each)] for each in (x, v))
+        pushed = np.concatenate([np.ravel(part) for part in jax.tree.leaves(jax.jvp(mapped, at, along)[1])])
+    assert pushed @ u == pytest.approx(map_.vjp(x, u) @ v, rel=1e-12)
+    assert {block.outcome for block in verify(map_, x, seed=0).blocks} == {Outcome.AGREES}
+    wrong = BACKEND.bind(log1p_exp(lambda x: 1.001 * jax.nn.sigmoid(x)), arguments({"x": (12, 10)}))
+    assert Outcome.DIFFERS in {block.outcome for block in verify(wrong.derivative_map(1), wrong.point, seed=0).blocks}
+    assert not BACKEND.bind(cube(), arguments({"x": (3,)})).info.has_jvp
 
 
 def test_complex_gradients_are_adjoints_for_the_real_pairing_as_pytorch_has_them():
