@@ -125,7 +125,6 @@ MECHANISMS = [
     Mechanism("confirm.large_scale", "_unless_few_digits", argument(1)),
     Mechanism("confirm.wide_steps", "agreement", NOTHING),
     Mechanism("confirm.wide_steps", "_sloped", NO),
-    Mechanism("confirm.wide_steps", "_may_agree", YES, spares=True),
     Mechanism("confirm.wide_steps", "_is_noise", YES),
     Mechanism("confirm.wide_errors", "disagreement", NOTHING),
     Mechanism(

@@ -88,7 +88,7 @@ class Stretch:
         left: the values less both curves: their distances from the fit.
         values: the values of the claimed rows at `nodes`.
         nodes: the parameters t.
-        followed: the claimed slopes, in units of the row; None if they are not known.
+        followed: the claimed slopes, in units of the row.
     """
 
     reach: float
@@ -102,7 +102,7 @@ class Stretch:
     left: Matrix
     values: Matrix
     nodes: Vector
-    followed: Followed | None = None
+    followed: Followed
 
     @property
     def width(self) -> Vector:
@@ -193,9 +193,8 @@ def stretch(
     site: Site,
     direction: Vector,
     reach: float,
-    asked: Mask | None = None,
-    *,
-    longer: Stretch | None = None,
+    asked: Mask,
+    longer: Stretch | None,
     again: Stretch | None = None,
 ) -> Stretch | None:
     """Measure the residual of the claim along a direction.
@@ -204,7 +203,7 @@ def stretch(
         site: the point, without a reference.
         direction: the direction v; t = 1 changes x by about its own magnitude.
         reach: T; all parameters t lie in [-T, T].
-        asked: the claimed rows to measure, by default all. The results for other rows are meaningless.
+        asked: the claimed rows to measure. The results for other rows are meaningless.
         longer: the residual on a longer interval along the same direction. Its values of f are used again, and so are
             its claimed slopes, without further calls of backward, if their interpolation error is small compared with
             the width found.
@@ -222,19 +221,28 @@ def stretch(
     line = Line(site.read, site.x, direction, site.row_values()) if measured is None else measured.line
     rows = slice(line.outputs - len(site.claim.forms), line.outputs)
     nodes = again.nodes if again is not None else _nodes(site, reach, () if longer is None else longer.nodes)
-    known = None if longer is None or longer.followed is None else longer.followed.within(reach)
+    known = None if longer is None else longer.followed.within(reach)
     followed = known or _followed(site, direction, reach, asked)
     found = None if followed is None else _fitted(line, rows, followed, nodes)
-    if found is None or known is None or _is_close(known.rest, found.width, asked):
+    if found is None or known is None or not (known.rest > LEFT_OVER * found.width)[asked].any():
         return found
     followed = _followed(site, direction, reach, asked)
     return None if followed is None else _fitted(line, rows, followed, nodes)
 
 
-def _is_close(rest: Vector, width: Vector, asked: Mask | None) -> bool:
-    """Whether the interpolation error of the claimed slope is small compared with `width`, in the rows `asked`."""
-    far = rest > LEFT_OVER * width
-    return not (far if asked is None else far & asked).any()
+def residuals(
+    site: Site, direction: Vector, reaches: Iterable[float], asked: Mask, known: dict[float, Stretch] | None = None
+) -> Iterator[Stretch]:
+    """The residual of some rows at each of the lengths, longest first, at which it can be measured (`stretch`).
+
+    `known` holds residuals of other rows by length: their values of f are used again, and every new one is added.
+    """
+    known, longer = {} if known is None else known, None
+    for reach in reaches:
+        level = stretch(site, direction, reach, asked, longer, known.get(reach))
+        if level is not None:
+            known[reach] = longer = level
+            yield level
 
 
 def unclaimed_stretch(site: Site, direction: Vector, reach: float, outputs: Vector) -> Stretch | None:
@@ -265,7 +273,7 @@ def unclaimed_stretch(site: Site, direction: Vector, reach: float, outputs: Vect
     return _fitted(line, slice(0, line.outputs), nothing, _nodes(site, reach))
 
 
-def _followed(site: Site, direction: Vector, reach: float, asked: Mask | None) -> Followed | None:
+def _followed(site: Site, direction: Vector, reach: float, asked: Mask) -> Followed | None:
     """Interpolate the claimed slope of every row on [-reach, reach] by a Chebyshev polynomial of degree 16.
 
     None if it is not finite, or if its high coefficients are too large: those of degree 8 through half of the places

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.claims.residual import ROUNDING, Stretch, stretch
+from gradcli.numerics.claims.residual import ROUNDING, Stretch, residuals
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.confirm.persistence import EXCUSED
 from gradcli.numerics.confirm.wide_steps import JUMPING, LEVELS, REACHES, UNFINISHED, meets_between_jumps, steepest
@@ -298,18 +298,13 @@ def _left_by_stopping(site: Site, direction: Vector, levels: Sequence[Stretch], 
 
 
 def _levels(site: Site, direction: Vector, rows: Sequence[int]) -> Iterator[Stretch]:
-    """The residual of some rows at every length of interval at which it can be measured, the longest first.
+    """The residual of some rows at every length of interval, the longest first.
 
     The short ones are needed as well: only they show that a sawtooth has a slope of its own.
     """
     asked = np.zeros(len(site.claim.forms), bool)
     asked[list(rows)] = True
-    longer: Stretch | None = None
-    for reach in REACHES:
-        level = stretch(site, direction, reach, asked, longer=longer)
-        if level is not None:
-            longer = level
-            yield level
+    return residuals(site, direction, REACHES, asked)
 
 
 def _summary(site: Site, pair: Pair, focus: Focus, off: _Off, table: Table | None) -> Wrong:

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.claims.residual import ROUGHNESS, ROUNDING, Stretch, stretch
+from gradcli.numerics.claims.residual import ROUGHNESS, ROUNDING, Stretch, residuals
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.formats import Format
@@ -191,8 +191,13 @@ def _along(
     if stop is None and not case.sloped and _sloped(site, direction, rows, scale):
         return None
     known: dict[float, Stretch] = {}
-    if np.count_nonzero(rows) > FEW_ROWS and not _may_agree(site, case, direction, reaches, rows, stop, scale, known):
-        return None
+    if np.count_nonzero(rows) > FEW_ROWS:  # the row of the largest slope needs one gradient at every place
+        steep = np.arange(rows.size) == int(np.where(rows, np.abs(site.claim.forms @ direction), -1.0).argmax())
+        weighed = (
+            _weigh(site, levels, steep, stop, scale) for levels in _windows(site, direction, reaches, steep, known)
+        )
+        if not any(off <= 1 and wide.resolution <= case.limit for off, wide in weighed):
+            return None
     best: Wide | None = None
     for levels in _windows(site, direction, reaches, rows, known):
         off, wide = _weigh(site, levels, rows, stop, scale)
@@ -210,40 +215,15 @@ def _along(
     return best
 
 
-def _may_agree(
-    site: Site,
-    case: _Case,
-    direction: Vector,
-    reaches: Sequence[float],
-    rows: Mask,
-    stop: _Stop | None,
-    scale: float,
-    known: dict[float, Stretch],
-) -> bool:
-    """Whether the row with the largest claimed slope agrees in some window. It needs one gradient at every place."""
-    slopes = np.where(rows, np.abs(site.claim.forms @ direction), -1.0)
-    steep = np.arange(rows.size) == int(slopes.argmax())
-    weighed = (_weigh(site, levels, steep, stop, scale) for levels in _windows(site, direction, reaches, steep, known))
-    return any(off <= 1 and wide.resolution <= case.limit for off, wide in weighed)
-
-
 def _windows(
     site: Site, direction: Vector, reaches: Sequence[float], rows: Mask, known: dict[float, Stretch]
-) -> Iterator[list[Stretch]]:
-    """The residuals of some rows on every three adjacent lengths of interval, longest first.
-
-    Lengths at which the residual cannot be measured are left out. `known` holds the residuals of other rows by length:
-    their values of f are used again, and every new residual is added.
-    """
+) -> Iterator[Sequence[Stretch]]:
+    """The residuals of some rows on every three adjacent lengths of interval at which they are known, longest first."""
     levels: list[Stretch] = []
-    for reach in reaches:
-        longer, again = levels[-1] if levels else None, known.get(reach)
-        level = stretch(site, direction, reach, rows, longer=longer, again=again)
-        if level is not None:
-            known[reach] = level
-            levels = [*levels, level][-LEVELS:]
-            if len(levels) == LEVELS:
-                yield levels
+    for level in residuals(site, direction, reaches, rows, known):
+        levels = [*levels, level][-LEVELS:]
+        if len(levels) == LEVELS:
+            yield levels
 
 
 def _sloped(site: Site, direction: Vector, rows: Mask, scale: float) -> bool:
@@ -306,7 +286,7 @@ def _stop(site: Site, direction: Vector, rows: Mask) -> _Stop:
     return _Stop(place=abs(place), jump=jump if found is not None or jump <= LOOSE * size else 0.0)
 
 
-def _is_noise(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, case: _Case) -> bool:
+def _is_noise(site: Site, levels: Sequence[Stretch], rows: Mask, stop: _Stop | None, case: _Case) -> bool:
     """Whether the noise of the residual consists of rounding or jumps, rather than of fine structure of the function.
 
     Noise of a few roundings of the format that holds the values is rounding. Otherwise the roughest rows must have a
@@ -326,7 +306,7 @@ def _is_noise(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None,
     return coarsest.jumps(roughest, JUMPING)
 
 
-def _weigh(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, scale: float) -> tuple[float, Wide]:
+def _weigh(site: Site, levels: Sequence[Stretch], rows: Mask, stop: _Stop | None, scale: float) -> tuple[float, Wide]:
     """Compare the slope of the residual with its tolerance, at all the given lengths of interval.
 
     Args:

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.compare import Reading
-from gradcli.numerics.claims.residual import stretch
+from gradcli.numerics.claims.residual import residuals
 from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.three_pairs import QUICK_STEP
@@ -125,10 +125,7 @@ def _over_wide_steps(site: Site, v: Vector, number: int) -> Ruling:
     reference, claimed = float(reference_rows(site)[number] @ v), float(site.claim.forms[number] @ v)
     asked = np.arange(len(site.claim.forms)) == number
     rulings: list[Ruling] = []
-    for reach in REACHES:
-        level = stretch(site, v, reach, asked)
-        if level is None:
-            continue
+    for level in residuals(site, v, REACHES, asked):
         off, uncertainty = float(level.slope[number]), float(level.uncertainty[number])
         rulings.append(_side(claimed + off, claimed, reference, uncertainty))
         if len(rulings) == 2:
