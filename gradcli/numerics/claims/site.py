@@ -46,29 +46,19 @@ class QuickReading:
         return replace(self.reading, bound=bound)
 
 
-def witness_rows_at(site: Site, x: Vector, asked: slice = slice(None)) -> Matrix | None:
-    """The reference's gradients of the claimed rows (or those `asked`) at x; None if there are none, or not finite."""
-    return None if site.witness is None else _witness_rows(site.witness, site.claim, x, asked)
+def witness_rows_at(site: Site, x: Vector) -> Matrix | None:
+    """The reference's gradients of the claimed rows at x; None if there are none, or not finite."""
+    return None if site.witness is None else _witness_rows(site.witness, site.claim, x)
 
 
-def _witness_rows(witness: VectorMap, claim: Claim, x: Vector, asked: slice = slice(None)) -> Matrix | None:
+def _witness_rows(witness: VectorMap, claim: Claim, x: Vector) -> Matrix | None:
     rows = np.eye(claim.map.codomain.size) if claim.cotangents is None else claim.cotangents
-    return _rows_of(witness, x, rows[asked], claim.forms[asked].shape)
-
-
-def claimed_rows_at(site: Site, x: Vector, asked: slice) -> Matrix | None:
-    """The claimed gradients of the rows `asked` at x; None if backward raises or they are not finite."""
-    rows = np.eye(site.map.codomain.size) if site.claim.cotangents is None else site.claim.cotangents
-    return _rows_of(site.map, x, rows[asked], site.claim.forms[asked].shape)
-
-
-def _rows_of(map_: VectorMap, x: Vector, rows: Matrix, shape: tuple[int, ...]) -> Matrix | None:
     try:
         with np.errstate(all="ignore"):
-            forms = np.asarray(map_.vjp_many(x, rows), dtype=np.float64)
+            forms = np.asarray(witness.vjp_many(x, rows), dtype=np.float64)
     except Exception:
         return None
-    return forms if forms.shape == shape and all_finite(forms) else None
+    return forms if forms.shape == claim.forms.shape and all_finite(forms) else None
 
 
 @dataclass(slots=True)

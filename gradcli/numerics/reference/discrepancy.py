@@ -16,8 +16,8 @@ from gradcli.numerics.claims.compare import Impression, Judgement, Reading
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.stencil import NOISE_FACTOR
-from gradcli.numerics.maps.floats import EPS, TINY, Indices, Mask, Matrix, Vector
-from gradcli.numerics.maps.pieces import all_finite, largest, magnitudes_along, pieces
+from gradcli.numerics.maps.floats import EPS, Mask, Matrix, Vector
+from gradcli.numerics.maps.pieces import all_finite, magnitudes_along, pieces
 from gradcli.numerics.maps.sizes import CERTIFIED, COARSE, FINEST, MEASURABLE, WANTED
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import Focus, within
@@ -118,24 +118,6 @@ def compare(
         equal=not (open_.size and wrong.any()),
         still=scaled <= EPS * float(rounding.max(initial=0.0)),
     )
-
-
-def excess(site: Site, input_: int, output: int, columns: Indices) -> tuple[int, Vector]:
-    """By how much the difference of claim and reference in some columns of a block exceeds what rounding allows.
-
-    Returns:
-        The row of the block in which the excess is largest compared with what is allowed, and the excess of every
-        column in that row.
-    """
-    claimed, reference = block_of(site, input_, output)
-    rounding = rounding_of(site, output)[:, None] / site.scales[site.map.domain.slices[input_]][columns]
-    both = np.array(
-        [max(largest(claimed[row : row + 1]), largest(reference[row : row + 1])) for row in range(len(claimed))]
-    )
-    allowed = MEASURABLE * both[:, None] + rounding
-    beyond = np.abs(claimed[:, columns] - reference[:, columns]) - allowed
-    row = int(np.argmax((beyond / np.maximum(allowed, TINY)).max(axis=1)))
-    return row, beyond[row]
 
 
 def block_of(site: Site, input_: int, output: int) -> tuple[Vector, Vector]:

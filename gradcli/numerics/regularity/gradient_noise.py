@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
-from gradcli.numerics.claims.site import Site, claimed_rows_at, witness_rows_at
+from gradcli.numerics.claims.site import Site, witness_rows_at
 from gradcli.numerics.differences.noise import residual_noise
 from gradcli.numerics.maps.floats import Indices, Matrix, Vector
-from gradcli.numerics.maps.pieces import largest
+from gradcli.numerics.maps.sizes import MEASURABLE
 from gradcli.numerics.sampling import directions
 from gradcli.numerics.sampling.directions import CLOSE_BY, TRIES, UNITS, random_direction
 
@@ -25,7 +24,7 @@ DISCONTINUOUS = 1e-3
 roundings, the gradient is discontinuous there. Its change is then not noise and excuses no difference."""
 
 Gradient = Callable[[Vector], Matrix | None]
-RowsAt = Callable[[Site, Vector, slice], Matrix | None]
+RowsAt = Callable[[Site, Vector], Matrix | None]
 
 
 def jitter(site: Site) -> Matrix:
@@ -40,36 +39,24 @@ def jitter(site: Site) -> Matrix:
         site: the point, with its reference.
 
     Returns:
-        An array of the shape of the claim's forms.
+        An array of the shape of the claim's forms. Only the noise of entries in which claim and reference may differ is
+        asked for: it is zero in columns that are equal up to `MEASURABLE` of each entry.
     """
+    claimed, reference = site.claim.forms, site.witness_rows
     if site.known_jitter is None:
-
-        def claimed(x: Vector) -> Matrix | None:
-            claim = site.claim_at(x)
-            return None if claim is None else claim.forms
-
-        site.known_jitter = np.zeros_like(site.claim.forms)
-        for gradient, here in (claimed, site.claim.forms), (partial(witness_rows_at, site), site.witness_rows):
+        site.known_jitter = np.zeros_like(claimed)
+        beside = np.zeros_like(claimed) if reference is None else reference
+        size = np.maximum(np.abs(claimed), np.abs(beside))
+        columns = np.flatnonzero((np.abs(claimed - beside) > MEASURABLE * size).any(axis=0))
+        for rows_at, here in (_claimed_rows, claimed), (witness_rows_at, reference):
             if here is not None:
-                whole = np.abs(here).max(axis=1, keepdims=True, initial=0.0)
-                site.known_jitter += _jitter_of(site, gradient, here, whole)
+                site.known_jitter[:, columns] += _jitter_of(site, rows_at, here, columns)
     return site.known_jitter
 
 
-def jitter_of(site: Site, row: int, columns: Indices) -> Vector:
-    """The same noise for some entries of one row. Backward is called for that row alone at every point."""
-    asked = slice(row, row + 1)
-    total = np.zeros((1, columns.size))
-    for rows_at, here in ((claimed_rows_at, site.claim.forms), (witness_rows_at, site.witness_rows)):
-
-        def gradient(x: Vector, rows_at: RowsAt = rows_at) -> Matrix | None:
-            rows = rows_at(site, x, asked)
-            return None if rows is None else rows[:, columns]
-
-        if here is not None:
-            whole = np.full((1, 1), largest(here[asked]))
-            total += _jitter_of(site, gradient, here[asked][:, columns], whole)
-    return np.asarray(total[0])
+def _claimed_rows(site: Site, x: Vector) -> Matrix | None:
+    claim = site.claim_at(x)
+    return None if claim is None else claim.forms
 
 
 def nudged(site: Site) -> Vector:
@@ -97,22 +84,20 @@ def _jumps(site: Site, place: slice) -> bool:
         return bool((np.abs(values - site.outputs) > JUMP * np.abs(site.outputs).max(initial=0.0)).any())
 
 
-def _jitter_of(site: Site, gradient: Gradient, here: Matrix, whole: Matrix) -> Matrix:
-    """The noise of some entries of a gradient, zero where it is discontinuous.
+def _jitter_of(site: Site, rows_at: RowsAt, here: Matrix, columns: Indices) -> Matrix:
+    """The noise of some columns of a gradient, which is `here` at the point; zero in entries that are discontinuous."""
 
-    Args:
-        site: the point.
-        gradient: computes these entries at a point.
-        here: the entries at the site's point.
-        whole: the largest entry of each whole row.
-    """
-    spread = np.zeros_like(here)
+    def gradient(x: Vector) -> Matrix | None:
+        rows = rows_at(site, x)
+        return None if rows is None else rows[:, columns]
+
+    spread, known = np.zeros((len(here), columns.size)), here[:, columns]
     for _ in range(TRIES):
         there = gradient(nudged(site))
         if there is not None:
-            spread = np.fmax(spread, np.abs(there - here))
-    spread = np.fmax(spread, _curve_noise(site, gradient, here))
-    return np.where(spread <= DISCONTINUOUS * whole, spread, 0.0)
+            spread = np.fmax(spread, np.abs(there - known))
+    spread = np.fmax(spread, _curve_noise(site, gradient, known))
+    return np.where(spread <= DISCONTINUOUS * np.abs(here).max(axis=1, keepdims=True, initial=0.0), spread, 0.0)
 
 
 def _curve_noise(site: Site, gradient: Gradient, here: Matrix) -> Matrix:

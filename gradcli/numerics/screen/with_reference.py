@@ -10,14 +10,13 @@ import numpy as np
 from gradcli.numerics.claims.compare import Decision, Impression, Judgement, Reading
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.confirm.persistence import along_symmetric_changes, confirm, confirm_sparse
-from gradcli.numerics.differences.stencil import NOISE_FACTOR
-from gradcli.numerics.localise.entries import LARGEST_COUNT, proven
+from gradcli.numerics.localise.entries import proven
 from gradcli.numerics.maps.sizes import COMPUTED
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Doubt, Outcome, Pair
 from gradcli.numerics.reference.arbitration import Dispute, Ruling, settle
-from gradcli.numerics.reference.discrepancy import Discrepancy, compare, compare_all, excess, wrong_focus
+from gradcli.numerics.reference.discrepancy import Discrepancy, compare, compare_all, wrong_focus
 from gradcli.numerics.reference.symmetric import OTHER_SHARES, on_symmetric_changes, share_alike
-from gradcli.numerics.regularity.gradient_noise import jitter, jitter_of
+from gradcli.numerics.regularity.gradient_noise import jitter
 from gradcli.numerics.regularity.iteration import LOOSE, stops_early
 from gradcli.numerics.regularity.stored_format import significance_of
 from gradcli.numerics.sampling.directions import LONG
@@ -128,27 +127,12 @@ def _explained(site: Site, apart: dict[Pair, Discrepancy], significance: float) 
     """The pairs whose small difference (below `LOOSE`) noise of the gradients or few digits of the values explain."""
     explained = {}
     for pair, discrepancy in apart.items():
-        if discrepancy.error >= LOOSE or (discrepancy.error > significance and _stays_wrong(site, pair, discrepancy)):
+        if discrepancy.error >= LOOSE:
             continue
         noisy = compare(site, *pair, jitter(site))
         if noisy.equal or noisy.error <= significance:
             explained[pair] = noisy
     return explained
-
-
-def _stays_wrong(site: Site, pair: Pair, discrepancy: Discrepancy) -> bool:
-    """Whether claim and reference differ in a few entries of a large block by more than the noise of these entries.
-
-    Only the noise of these entries is measured, in the row in which they differ most, because the noise of others
-    cannot explain their difference. False for small blocks and for many such entries.
-    """
-    columns = np.flatnonzero(discrepancy.wrong.any(axis=0))
-    if site.map.domain.blocks[pair[0]].size <= LONG or columns.size > LARGEST_COUNT:
-        return False
-    row, beyond = excess(site, *pair, columns)
-    number = int(np.flatnonzero(site.claim.block == pair[1])[row])
-    noise = jitter_of(site, number, site.map.domain.slices[pair[0]].start + columns)
-    return bool((beyond > NOISE_FACTOR * noise).any())
 
 
 def _claim_wrong(
