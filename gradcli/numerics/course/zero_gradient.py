@@ -15,7 +15,7 @@ from gradcli.numerics.maps.sizes import CERTIFIED, SIGNIFICANT
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.sampling.directions import TRIES
 from gradcli.numerics.screen.pair_result import PairResult, certified, quick_reading_through
-from gradcli.numerics.screen.survey import by_differences, is_below_rounding, is_quiet, survey
+from gradcli.numerics.screen.survey import is_below_rounding, is_quiet, survey
 
 CONFIRMING = 4
 """At this many points, besides the first, claim and derivative must be zero to count as zero everywhere. One of them
@@ -166,71 +166,49 @@ def _tells_more(result: PairResult, before: PairResult) -> bool:
 def _compared(
     site: Site, x: Vector, pairs: Sequence[Pair], significance: float
 ) -> tuple[list[Pair], dict[Pair, PairResult]]:
-    """The pairs that are zero at x, and the results of others that agree, or differ by more than rounding in a tail."""
-    compare = _by_differences if site.witness_rows is None else _by_witness
-    still, results = compare(site, x, pairs, significance)
-    return still, {pair: result for pair, result in results.items() if not is_below_rounding(site, pair, result)}
-
-
-def _by_witness(
-    site: Site, x: Vector, pairs: Sequence[Pair], significance: float
-) -> tuple[list[Pair], dict[Pair, PairResult]]:
-    """The pairs that are zero in claim and reference at x, and the results of the others that agree or differ.
+    """The pairs that are zero at x, and the results of others that agree, or differ by more than rounding in a tail.
 
     The reference may be a rounding error: autodiff of log((y - a) / (b - y)) gives a second derivative by a and b of
     1e-16, where a formula gives the right zero. It counts as zero if claim and differences are zero as well.
     """
-    there = site.moved_to(x, projections=1, evaluate=False)
-    if there is None or there.witness_rows is None or not there.claim.finite:
+    witnessed = site.witness_rows is not None
+    there = site.moved_to(x, projections=1 if witnessed else PROJECTIONS, evaluate=not witnessed)
+    if there is None or not there.claim.finite or (witnessed and there.witness_rows is None):
         return [], {}
-    still: list[Pair] = []
-    signal: list[Pair] = []
-    for input_, output in pairs:
-        places, rows = site.map.domain.slices[input_], there.claim.block == output
-        zero = not there.claim.forms[rows][:, places].any() and not there.witness_rows[rows][:, places].any()
-        (still if zero else signal).append((input_, output))
-    full = site.moved_to(x) if signal else None
+    still = _zero_in_both(there, pairs) if witnessed else _zero_in_differences(there, pairs)
+    full = site.moved_to(x) if len(still) < len(pairs) else None
     if full is None:
         return still, {}
-    results = survey(full, [p for p in signal if full.rows(p[1]).any()], significance)
-    agreed = [
-        pair
-        for pair in _silent(results)
-        if (discrepancy := results[pair].discrepancy) is not None and discrepancy.equal
-    ]
-    return still + agreed, _telling(results)
-
-
-def _by_differences(
-    site: Site, x: Vector, pairs: Sequence[Pair], significance: float
-) -> tuple[list[Pair], dict[Pair, PairResult]]:
-    """The pairs that are zero in claim and differences at x, and the results of the others that agree or differ."""
-    there = site.moved_to(x, projections=PROJECTIONS)
-    if there is None or not there.claim.finite:
-        return [], {}
-    pairs = [pair for pair in pairs if there.rows(pair[1]).any()]
-    quick_reading = quick_reading_through(there, sorted({input_ for input_, _ in pairs})) if pairs else None
-    still = [
-        pair
-        for pair in pairs
-        if quick_reading is not None
-        and is_quiet(there, pair)
-        and certified(there, quick_reading, pair, CERTIFIED, quiet=True)
-    ]
-    open_ = [pair for pair in pairs if pair not in still]
-    full = site.moved_to(x) if open_ else None
-    if full is None or not full.claim.finite:
-        return still, {}
-    results = by_differences(full, open_, significance)
-    return still + _silent(results), _telling(results)
-
-
-def _silent(results: dict[Pair, PairResult]) -> list[Pair]:
-    """The pairs whose claim and differences are zero to within rounding."""
-    return [pair for pair, found in results.items() if found.quiet and found.impression is Impression.SILENT]
-
-
-def _telling(results: dict[Pair, PairResult]) -> dict[Pair, PairResult]:
-    """The results that agree or differ."""
+    open_ = [pair for pair in pairs if pair not in still and full.rows(pair[1]).any()]
+    results = survey(full, open_, significance) if full.claim.finite else {}
     telling = (Impression.AGREES, Impression.DIFFERS)
-    return {pair: found for pair, found in results.items() if found.impression in telling}
+    for pair, found in list(results.items()):
+        equal = not witnessed or (found.discrepancy is not None and found.discrepancy.equal)
+        if found.quiet and found.impression is Impression.SILENT and equal:
+            still.append(pair)
+        if found.impression not in telling or is_below_rounding(site, pair, found):
+            del results[pair]
+    return still, results
+
+
+def _zero_in_both(there: Site, pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs whose claim and reference are exactly zero."""
+    zero = []
+    for input_, output in pairs:
+        places, rows = there.map.domain.slices[input_], there.claim.block == output
+        if not any(
+            forms is not None and forms[rows][:, places].any() for forms in (there.claim.forms, there.witness_rows)
+        ):
+            zero.append((input_, output))
+    return zero
+
+
+def _zero_in_differences(there: Site, pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs whose claim is zero, as three pairs of values are to within rounding."""
+    open_ = [pair for pair in pairs if there.rows(pair[1]).any()]
+    quick_reading = quick_reading_through(there, sorted({input_ for input_, _ in open_})) if open_ else None
+    if quick_reading is None:
+        return []
+    return [
+        pair for pair in open_ if is_quiet(there, pair) and certified(there, quick_reading, pair, CERTIFIED, quiet=True)
+    ]

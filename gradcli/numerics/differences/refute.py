@@ -9,7 +9,14 @@ from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.floats import EPS, Vector
 from gradcli.numerics.maps.sizes import COARSE
 from gradcli.numerics.maps.vector_map import VectorMap
-from gradcli.numerics.sampling.directions import entry_scales, generator_of, snap
+from gradcli.numerics.sampling.directions import (
+    entry_scales,
+    generator_of,
+    random_direction,
+    signed_cotangents,
+    snap,
+    within,
+)
 
 
 def refuted(map: VectorMap, x: Vector, block: int, *, seed: int, significance: float) -> bool | None:
@@ -37,10 +44,8 @@ def refuted(map: VectorMap, x: Vector, block: int, *, seed: int, significance: f
     rng = generator_of(seed)
     scales = entry_scales(map.domain, x)
     point, where = snap(x, scales), map.domain.slices[block]
-    direction = np.zeros(point.size)
-    sizes = rng.integers(128, 256, scales[where].size) / 256
-    direction[where] = sizes * rng.choice([-1.0, 1.0], sizes.size) * scales[where]
-    cotangent = rng.choice([-1.0, 1.0], map.codomain.size) * (0.5 + 0.5 * rng.random(map.codomain.size))
+    direction = random_direction(rng, within(scales, where))
+    (cotangent,) = signed_cotangents(rng, map.codomain.size, 1)
     value, rows = map.value_and_vjps(point, cotangent[None])
     terms = rows[0][where] * direction[where]
     if not np.isfinite(terms).all():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from gradcli.numerics.claims.compare import Reading
@@ -13,7 +11,7 @@ from gradcli.numerics.differences.three_pairs import BOUNDED_STEP, measure_pairs
 from gradcli.numerics.maps.floats import Indices, Matrix, Vector
 from gradcli.numerics.maps.sizes import CERTIFIED, MEASURABLE, NOTHING, WANTED
 from gradcli.numerics.maps.vector_map import VectorMap
-from gradcli.numerics.sampling.directions import random_direction
+from gradcli.numerics.sampling.directions import halved, random_direction
 
 LARGEST_COUNT = 32
 """At most this many outputs are located."""
@@ -160,30 +158,3 @@ def witness_of(site: Site) -> VectorMap:
     if site.witness is None:
         raise ValueError("this step needs autodiff of forward's body, which is not available at these inputs")
     return site.witness
-
-
-def halved(size: int, test: Callable[[int, int], bool], *, most: int, tries: int) -> list[int]:
-    """Find numbers below `size`: a group that passes the test is divided into halves, down to single numbers.
-
-    Args:
-        size: how many there are.
-        test: whether the group from its first argument up to, but without, the second has one to be found.
-        most: no more than this many are found.
-        tries: no more than this many groups are tested.
-
-    Returns:
-        The numbers found, the lowest first.
-    """
-    found: list[int] = []
-    open_, tried = [(0, size)], 0
-    while open_ and tried < tries and len(found) < most:
-        start, stop = open_.pop()
-        tried += 1
-        if not test(start, stop):
-            continue
-        if stop - start == 1:
-            found.append(start)
-        else:
-            middle = (start + stop) // 2
-            open_ += [(middle, stop), (start, middle)]
-    return found

@@ -14,7 +14,7 @@ from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.stencil import one_sided
 from gradcli.numerics.maps.floats import EPS, Mask, Vector
 from gradcli.numerics.outcome import KinkNote
-from gradcli.numerics.sampling.directions import Focus, random_direction
+from gradcli.numerics.sampling.directions import Focus, halved, random_direction, within
 from gradcli.numerics.sampling.line import Line, on_grid
 
 LARGEST_COUNT = 8
@@ -56,8 +56,7 @@ def kink_notes(site: Site, places: slice) -> tuple[KinkNote, ...]:
     down to single entries. That takes a few directions for every entry found, and at most 160 in all. At most 8 entries
     are listed, those with the lowest numbers first.
     """
-    found = _search(site, np.arange(places.start, places.stop))
-    notes = (_describe(site, coordinate, sides) for coordinate, sides in found[:LARGEST_COUNT])
+    notes = (_describe(site, coordinate, sides) for coordinate, sides in _search(site, places))
     return tuple(note for note in notes if note is not None)
 
 
@@ -87,24 +86,18 @@ def _jumps(line: Line, steps: Sequence[float], sign: float) -> npt.NDArray[np.bo
     return found
 
 
-def _search(site: Site, entries: npt.NDArray[np.intp]) -> list[tuple[int, _Sides]]:
+def _search(site: Site, places: slice) -> list[tuple[int, _Sides]]:
     """The entries that lie on a kink or a jump, in order, each with what was measured along it alone."""
-    found: list[tuple[int, _Sides]] = []
-    open_, tried = [entries], 0
-    while open_ and tried < LARGEST_SEARCH and len(found) < LARGEST_COUNT:
-        group = open_.pop(0)
-        tried += 1
-        direction = np.zeros(site.x.size)
-        signs = site.rng.integers(128, 256, group.size) / 256.0 * site.rng.choice([-1.0, 1.0], group.size)
-        direction[group] = site.scales[group] * (signs if group.size > 1 else 1.0)
-        sides = _sides(site, direction)
-        if not (sides.jumps | (sides.gap > VISIBLE * np.abs(sides.left + sides.right) + 100 * _noise(site))).any():
-            continue
-        if group.size == 1:
-            found.append((int(group[0]), sides))
-        else:
-            open_[:0] = [group[: group.size // 2], group[group.size // 2 :]]
-    return sorted(found, key=lambda one: one[0])
+    measured: dict[int, _Sides] = {}
+
+    def bent(start: int, stop: int) -> bool:
+        group = slice(places.start + start, places.start + stop)
+        alone = within(site.scales, group)
+        sides = measured[start] = _sides(site, alone if stop - start == 1 else random_direction(site.rng, alone))
+        return bool((sides.jumps | (sides.gap > VISIBLE * np.abs(sides.left + sides.right) + 100 * _noise(site))).any())
+
+    found = halved(places.stop - places.start, bent, most=LARGEST_COUNT, tries=LARGEST_SEARCH)
+    return [(places.start + number, measured[number]) for number in found]
 
 
 def _noise(site: Site) -> Vector:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any, final
 
@@ -194,6 +194,33 @@ def nudged(rng: np.random.Generator, x: Vector, where: Vector | float = 1.0) -> 
     moves = rng.integers(-4, 5, x.size) * where
     there: Vector = x * (1 + UNITS * moves)
     return there
+
+
+def halved(size: int, test: Callable[[int, int], bool], *, most: int, tries: int) -> list[int]:
+    """Find numbers below `size`: a group that passes the test is divided into halves, down to single numbers.
+
+    Args:
+        size: how many there are.
+        test: whether the group from its first argument up to, but without, the second has one to be found.
+        most: no more than this many are found.
+        tries: no more than this many groups are tested.
+
+    Returns:
+        The numbers found, the lowest first.
+    """
+    found: list[int] = []
+    open_, tried = [(0, size)], 0
+    while open_ and tried < tries and len(found) < most:
+        start, stop = open_.pop()
+        tried += 1
+        if not test(start, stop):
+            continue
+        if stop - start == 1:
+            found.append(start)
+        else:
+            middle = (start + stop) // 2
+            open_ += [(middle, stop), (start, middle)]
+    return found
 
 
 @final

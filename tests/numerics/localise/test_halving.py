@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradcli.numerics.localise.rows import halved
+from gradcli.numerics.sampling.directions import halved
 
 
 def searched(size: int, wanted: set[int], most: int = 100, tries: int = 1000) -> tuple[list[int], int]:
