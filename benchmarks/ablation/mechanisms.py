@@ -137,7 +137,6 @@ MECHANISMS = [
     Mechanism("screen.certification", "_roughly", NO),
     Mechanism("screen.certification", "supports", NO),
     Mechanism("screen.single_pair", "certified_at_once", NOTHING, spares=True),
-    Mechanism("screen.fast_path", "at_first_sight", NOTHING, spares=True),
     Mechanism("screen.pair_result", "unmoved", lambda site, *_: np.zeros(site.row_values().size, bool)),
     Mechanism("screen.small_entries", "wrong_in_the_tail", found_none),
     Mechanism("screen.small_entries", "wrong_in_small_rows", found_none),

@@ -14,7 +14,6 @@ from gradcli.numerics.maps.sizes import SIGNIFICANT
 from gradcli.numerics.maps.vector_map import MOST_EVALUATIONS, CountedMap, VectorMap
 from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Table, Verification
 from gradcli.numerics.sampling.directions import generator_of
-from gradcli.numerics.screen.fast_path import EVALUATIONS, at_first_sight, begin
 
 __all__ = ["BlockOutcome", "Doubt", "KinkNote", "Outcome", "Table", "Verification", "verify"]
 
@@ -33,11 +32,9 @@ def verify(
 ) -> Verification:
     """Compare the claimed gradient of a map with its numerical derivative, for every pair of blocks.
 
-    With a reference, a fast path compares claim, reference and one direction of finite differences. Without one, or
-    where these do not settle it, a `Protocol` compares every pair with the reference, if there is one, and with a few
-    values, which certify a claim that they meet to nine digits. Where they do not, it measures directions by small
-    steps with an error bound, confirms what differs, and tries large steps where the values are too rough for small
-    ones.
+    A `Protocol` compares every pair with the reference, if there is one, and with a few values, which certify a claim
+    that they meet to nine digits. Where they do not, it measures directions by small steps with an error bound,
+    confirms what differs, and tries large steps where the values are too rough for small ones.
 
     Args:
         map: the map. Its vjp is the claim, which is compared with finite differences of its value.
@@ -67,14 +64,8 @@ def verify(
     chosen = range(len(map.domain.blocks)) if inputs is None else inputs
     rng = generator_of(seed)
     point = np.asarray(x, dtype=np.float64)
-    begun = None
-    if witness is not None and inputs is None and not witness_values and budget > EVALUATIONS:
-        begun = begin(counted, witness, point, rng)
-        settled = None if begun is None else at_first_sight(begun)
-        if settled is not None:
-            return settled
     protocol = Protocol(counted, witness, witness_values, point, rng, significance, tuple(chosen), entries)
-    found = protocol.run(begun)
+    found = protocol.run()
     return _row_by_row(protocol, found, seed) if protocol.suspects else found
 
 

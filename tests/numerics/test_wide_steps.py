@@ -146,7 +146,11 @@ def test_what_the_claim_leaves_bends_as_its_error_does() -> None:
             site = Site.at(CountedMap(map_), x, np.random.default_rng(seed))
             direction = random_direction(site.rng, site.scales)
             for reach in (0.3, 0.03):
-                found = stretch(site, direction, reach, np.ones(1, bool), None) if np.isfinite(site.evaluate()).all() else None
+                found = (
+                    stretch(site, direction, reach, np.ones(1, bool), None)
+                    if np.isfinite(site.evaluate()).all()
+                    else None
+                )
                 if found is None or len({float(found.line.at(t)[0]) for t in found.nodes.tolist()}) < 5:
                     continue  # on one plateau there is nothing to see
                 error = float((expression.gradient(site.x) * (1 - factor)) @ direction)

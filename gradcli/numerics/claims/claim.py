@@ -193,8 +193,14 @@ def _products(forms: Matrix, v: Vector) -> Vector:
     return rows
 
 
-def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections: int | None = None) -> Claim:
-    """Compute the claim at x, in full for a small map, otherwise for random projections.
+def make_claim(
+    map_: VectorMap,
+    x: Vector,
+    rng: np.random.Generator,
+    projections: int | None = None,
+    witness: VectorMap | None = None,
+) -> tuple[Claim, Matrix | None]:
+    """Compute the claim at x, in full for a small map, otherwise for random projections; and the reference's rows.
 
     Args:
         map_: the map; its vjp is called, and its value if that comes with the vjp.
@@ -202,33 +208,32 @@ def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections
         rng: draws the cotangents.
         projections: the number of rows for every output block. By default all outputs of a small map, otherwise 3, or
             2 for very many outputs.
+        witness: the reference.
+
+    Returns:
+        The claim, and the reference's gradients of the claimed rows; None if there are none, or they are not finite.
     """
     n, m = map_.domain.size, map_.codomain.size
-    sizes = map_.codomain.sizes
-    small = fits_in_full(map_) if projections is None else max(sizes, default=0) <= projections
-    if small:
-        outputs, forms = map_.value_and_vjps(x, np.eye(m))
-        return Claim(
-            map=map_,
-            x=x,
-            forms=np.asarray(forms, dtype=np.float64).reshape(m, n),
-            cotangents=None,
-            block=map_.codomain.block_numbers,
-            watch=False,
-            outputs=outputs,
-        )
-    usual = PROJECTIONS if m <= WATCHED_OUTPUTS else FEW_PROJECTIONS
-    cotangents, row_block = _signed_rows(map_, rng, usual if projections is None else projections)
-    outputs, forms = map_.value_and_vjps(x, cotangents)
-    return Claim(
-        map=map_,
-        x=x,
-        forms=np.asarray(forms, dtype=np.float64).reshape(len(cotangents), n),
-        cotangents=cotangents,
-        block=row_block,
-        watch=m <= WATCHED_OUTPUTS,
-        outputs=outputs,
-    )
+    watch, cotangents = m <= WATCHED_OUTPUTS, None
+    if fits_in_full(map_) if projections is None else max(map_.codomain.sizes, default=0) <= projections:
+        rows, block, watch = np.eye(m), map_.codomain.block_numbers, False
+    else:
+        usual = PROJECTIONS if watch else FEW_PROJECTIONS
+        rows, block = _signed_rows(map_, rng, usual if projections is None else projections)
+        cotangents = rows
+    if witness is None:
+        outputs, forms = map_.value_and_vjps(x, rows)
+        reference = None
+    else:
+        outputs, forms, reference = map_.value_and_vjps_beside(witness, x, rows)
+    forms = np.asarray(forms, dtype=np.float64).reshape(len(rows), n)
+    claim = Claim(map=map_, x=x, forms=forms, cotangents=cotangents, block=block, watch=watch, outputs=outputs)
+    return claim, reference if reference is not None and is_usable(reference, claim) else None
+
+
+def is_usable(rows: Matrix, claim: Claim) -> bool:
+    """Whether gradients of the claimed rows have their shape, and are finite."""
+    return rows.shape == claim.forms.shape and all_finite(rows)
 
 
 def fits_in_full(map_: VectorMap) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import field, replace
 import numpy as np
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.claims.claim import FEW_PROJECTIONS, Claim, make_claim
+from gradcli.numerics.claims.claim import FEW_PROJECTIONS, Claim, is_usable, make_claim
 from gradcli.numerics.claims.compare import Judgement, Reading, judge
 from gradcli.numerics.claims.row_noise import RowNoise
 from gradcli.numerics.differences.directional import FIRST_STEP, directional_derivative
@@ -48,17 +48,13 @@ class QuickReading:
 
 def witness_rows_at(site: Site, x: Vector) -> Matrix | None:
     """The reference's gradients of the claimed rows at x; None if there are none, or not finite."""
-    return None if site.witness is None else _witness_rows(site.witness, site.claim, x)
-
-
-def _witness_rows(witness: VectorMap, claim: Claim, x: Vector) -> Matrix | None:
-    rows = np.eye(claim.map.codomain.size) if claim.cotangents is None else claim.cotangents
+    rows = np.eye(site.map.codomain.size) if site.claim.cotangents is None else site.claim.cotangents
     try:
         with np.errstate(all="ignore"):
-            forms = np.asarray(witness.vjp_many(x, rows), dtype=np.float64)
+            found = None if site.witness is None else np.asarray(site.witness.vjp_many(x, rows), dtype=np.float64)
     except Exception:
         return None
-    return forms if forms.shape == claim.forms.shape and all_finite(forms) else None
+    return found if found is not None and is_usable(found, site.claim) else None
 
 
 @dataclass(slots=True)
@@ -86,6 +82,7 @@ class Site:
     known_close_by: list[Vector] | None = None
     known_left: Vector | None = None
     known_jitter: Matrix | None = None
+    known_slopes: Vector | None = None
     known_masks: dict[int, Mask] = field(default_factory=dict)
     few_rows: bool = False
     without_witness: Site | None = None
@@ -116,18 +113,15 @@ class Site:
         few_rows = projections is None and witness is not None
         with np.errstate(all="ignore"):
             x = snap(x, scales)
-            claim = make_claim(map_, x, rng, 1 if few_rows else projections)
-        site = cls(map_, x, scales, claim, rng, known_outputs=claim.outputs)
-        site.few_rows = few_rows
-        if witness is not None:
-            site.witness, site.witness_rows = witness, _witness_rows(witness, claim, x)
+            claim, reference = make_claim(map_, x, rng, 1 if few_rows else projections, witness)
+        site = cls(map_, x, scales, claim, rng, witness=witness, witness_rows=reference, few_rows=few_rows)
+        site.known_outputs = claim.outputs
         return site
 
     def ask_again(self) -> None:
         """Compute claim and reference again, for the usual number of rows with a reference."""
         with np.errstate(all="ignore"):
-            self.claim = make_claim(self.map, self.x, self.rng, FEW_PROJECTIONS)
-        self.witness_rows = None if self.witness is None else _witness_rows(self.witness, self.claim, self.x)
+            self.claim, self.witness_rows = make_claim(self.map, self.x, self.rng, FEW_PROJECTIONS, self.witness)
         self.known_rows = self.known_noise = self.known_jitter = None
         self.known_masks = {}
         self.few_rows = False
@@ -199,7 +193,7 @@ class Site:
         if self.witness is None:
             return self
         if self.without_witness is None:
-            claim = self.claim if self.claim.full else make_claim(self.map, self.x, self.rng)
+            claim = self.claim if self.claim.full else make_claim(self.map, self.x, self.rng)[0]
             self.without_witness = Site(self.map, self.x, self.scales, claim, self.rng, known_outputs=self.outputs)
             self.without_witness.known_iterating = self.known_iterating
         return self.without_witness

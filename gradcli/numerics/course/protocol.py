@@ -32,7 +32,6 @@ from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.regularity.kinks import kink_notes
 from gradcli.numerics.regularity.nonfinite import judge_nonfinite
 from gradcli.numerics.sampling.directions import LONG, TRIES, Focus, moved, through
-from gradcli.numerics.screen.fast_path import Beginning
 from gradcli.numerics.screen.pair_result import PairResult, better_known, undecided_outcome
 from gradcli.numerics.screen.survey import by_differences, survey
 from gradcli.numerics.wording import OPEN, STOPS_EARLY, accepted, joined
@@ -71,12 +70,12 @@ class Protocol:
         self.notes: list[str] = []
         self.moved = False
 
-    def run(self, begun: Beginning | None = None) -> Verification:
-        """Decide every pair of blocks. `begun` has what the fast path has computed at the point."""
+    def run(self) -> Verification:
+        """Decide every pair of blocks."""
         self._settle_empty_blocks()
         point = self.x
         if self._pending():
-            site = self._site() if begun is None else begun.site()
+            site = Site.at(self.map, self.x, self.rng, witness=self.witness)
             site.evaluate()
             if self.witness_values and self.witness is not None and not same_values(self.witness, site):
                 site = site.alone()
@@ -99,9 +98,6 @@ class Protocol:
             vjps=self.map.vjps,
             notes=tuple(self.notes),
         )
-
-    def _site(self) -> Site:
-        return Site.at(self.map, self.x, self.rng, witness=self.witness)
 
     def _pairs(self) -> list[Pair]:
         return [(i, o) for i in self.inputs for o in range(len(self.map.codomain.blocks))]

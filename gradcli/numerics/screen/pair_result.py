@@ -130,7 +130,7 @@ def short_start(site: Site, pairs: Collection[Pair], part: float = CERTIFIED, ro
         part: p, as a part of the largest scaled entry of each pair.
         roundings: another factor than 40.
     """
-    sizes, largest = _row_sizes(site), 0.0
+    sizes, largest = row_sizes(site), 0.0
     for input_, output in pairs:
         scale = site.claim.entry_scale(site.map.domain.slices[input_], output, site.scales)
         with np.errstate(all="ignore"):
@@ -138,7 +138,7 @@ def short_start(site: Site, pairs: Collection[Pair], part: float = CERTIFIED, ro
     return float(min(STARTS[0], max(SHORTEST_START, roundings * EPS * largest)))
 
 
-def _row_sizes(site: Site) -> Vector:
+def row_sizes(site: Site) -> Vector:
     """For every row, |u·f|, or how large it is if its terms have random signs, where that is larger.
 
     The sum itself may be small by accident, but the rounding errors of the values are not.

@@ -21,6 +21,7 @@ from gradcli.numerics.outcome import Pair
 from gradcli.numerics.reference.discrepancy import Discrepancy
 from gradcli.numerics.sampling.directions import Focus, random_direction, through
 from gradcli.numerics.sampling.line import on_grid, point_along
+from gradcli.numerics.screen.pair_result import row_sizes
 
 NEAREST = 2.0**-17
 """The usual step; it is smaller for many entries and larger for large values."""
@@ -47,53 +48,45 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, D
         BudgetExceededError: the evaluations allowed are used up.
     """
     scales, claim = _least_scales(agreed), site.claim
-    values = claim.claimed_values(site.outputs)
-    chosen = _step(site, values, scales) if all_finite(site.outputs) and all_finite(values) else None
+    sizes = row_sizes(site)[-len(claim.forms) :]
+    chosen = _step(site, sizes, scales) if all_finite(site.outputs) and all_finite(sizes) else None
     if chosen is None:
         return None
     site.map.require_budget()
     step, part = chosen
     drawn = through(site.map.domain, site.scales, inputs)
     v = random_direction(site.rng, drawn)
-    try:
-        with np.errstate(all="ignore"):
-            right, left = (np.asarray(site.map.value(point_along(site.x, v, t)), np.float64) for t in (step, -step))
-    except Exception:  # outside the domain
-        return None
     with np.errstate(all="ignore"):
-        beside, bent = quotients(right, left, site.outputs, step) if claim.watched else (np.zeros(0), np.zeros(0))
-        right, left = (claim.claimed_values(y) for y in (right, left))
-        slope, bend = quotients(right, left, values, step)
+        try:
+            right, left = site.map.values_at([point_along(site.x, v, t) for t in (step, -step)])
+        except Exception:  # outside the domain
+            return None
+        beside, bends = _quotients(right, left, site.outputs, step)
+        # Differences are taken before they are added up: rounding errors of the sum of the values are larger.
+        slope, bend = claim.claimed_values(beside), np.abs(claim.claimed_values(bends))
         claimed = claim.slopes(v)
-        error = np.abs(slope - claimed)
-        error += (4 * EPS * np.maximum(np.abs(right), np.abs(left)) + 16 * TINY) / step
+        error = np.abs(slope - claimed) + 4 * EPS * (sizes / step + 2 * np.abs(slope)) + 16 * TINY / step
     straight = straightness(site.x.size)
     for output, scale in scales.items():
         rows = claim.places(output)
         # If one is NaN, so is the largest, and the comparison is false.
         if not (error[rows].max() <= part * scale and bend[rows].max() <= straight * scale):
             return None
-        if claim.watched and not bent[site.map.codomain.slices[output]].max() <= straight * scale:
+        if claim.watched and not np.abs(bends[site.map.codomain.slices[output]]).max() <= straight * scale:
             return None
-    if claim.watched:
-        slope, values = np.concatenate([beside, slope]), np.concatenate([site.outputs, values])
-    return _reading(site, v, Focus(drawn=drawn, judged=site.scales), np.abs(values), slope, claimed, error)
+    site.known_slopes = beside
+    numeric = np.concatenate([beside, slope]) if claim.watched else slope
+    return _reading(site, v, Focus(drawn=drawn, judged=site.scales), numeric, claimed, error)
 
 
-def quotients(right: Vector, left: Vector, centre: Vector, step: float) -> tuple[Vector, Vector]:
-    """The slope from left to right, and half the absolute change of slope at the centre."""
-    slope, bend = changes(right, left, centre)
+def _quotients(right: Vector, left: Vector, centre: Vector, step: float) -> tuple[Vector, Vector]:
+    """The slope of every output from left to right, and half the change of slope at the centre."""
+    slope, bend = right - left, right + left
     slope *= 0.5 / step
+    bend -= centre
+    bend -= centre
     bend *= 0.5 / step
     return slope, bend
-
-
-def changes(right: Vector, left: Vector, centre: Vector) -> tuple[Vector, Vector]:
-    """right - left, and |right + left - 2 centre|."""
-    bend = right + left
-    bend -= centre
-    bend -= centre
-    return right - left, np.abs(bend, out=bend)
 
 
 def _least_scales(agreed: Mapping[Pair, Discrepancy]) -> dict[int, float]:
@@ -104,9 +97,9 @@ def _least_scales(agreed: Mapping[Pair, Discrepancy]) -> dict[int, float]:
     return scales
 
 
-def _step(site: Site, values: Vector, scales: Mapping[int, float]) -> tuple[float, float] | None:
+def _step(site: Site, sizes: Vector, scales: Mapping[int, float]) -> tuple[float, float] | None:
     """The result of `step_for` for the row that is largest compared with its scale."""
-    largest = max(float(np.abs(values[site.claim.places(output)]).max()) / scale for output, scale in scales.items())
+    largest = max(float(sizes[site.claim.places(output)].max()) / scale for output, scale in scales.items())
     return step_for(largest, site.x.size, site.rng)
 
 
@@ -136,9 +129,7 @@ def straightness(size: int) -> float:
     return COARSE * math.sqrt(max(1.0, size / MANY))
 
 
-def _reading(
-    site: Site, v: Vector, focus: Focus, size: Vector, slope: Vector, claimed: Vector, error: Vector
-) -> Reading:
+def _reading(site: Site, v: Vector, focus: Focus, slope: Vector, claimed: Vector, error: Vector) -> Reading:
     """The reading of one pair of values; its bound is the distance from the claim. Watched rows have no claim (NaN)."""
     rows, watched = slope.size, site.claim.watched
     nothing = np.zeros(rows)
@@ -155,7 +146,7 @@ def _reading(
         right=slope,
         kink_bound=nothing,
         status=np.zeros(rows, np.int8),
-        size=size,
+        size=np.abs(site.row_values()),
         noise=bound,
         claimless=site.unclaimed(rows),
     )

@@ -127,10 +127,12 @@ def _slopes(site: Site, output: int, results: Mapping[Pair, PairResult]) -> Vect
     if site.claim.cotangents is None:
         return None
     if not site.claim.watch:
-        return slopes_of_one_pair(site, output, {input_ for input_, _ in results})
+        known = site.known_slopes
+        places = site.map.codomain.slices[output]
+        return slopes_of_one_pair(site, output, {input_ for input_, _ in results}) if known is None else known[places]
     readings = {id(known.reading): known.reading.numeric for known in results.values()}
-    known = [numeric[site.map.codomain.slices[output]] for numeric in readings.values()]
-    return np.asarray(np.max(np.abs(known), axis=0), dtype=np.float64)
+    measured = [numeric[site.map.codomain.slices[output]] for numeric in readings.values()]
+    return np.asarray(np.max(np.abs(measured), axis=0), dtype=np.float64)
 
 
 def slopes_of_one_pair(site: Site, output: int, inputs: Collection[int]) -> Vector | None:
