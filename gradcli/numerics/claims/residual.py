@@ -17,9 +17,12 @@ from gradcli.frozen import dataclass
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.stencil import NOISE_FACTOR
 from gradcli.numerics.maps.floats import EPS, Mask, Matrix, Vector
+from gradcli.numerics.maps.sizes import ROUNDING
 from gradcli.numerics.sampling.directions import TRIES
 from gradcli.numerics.sampling.line import Bracket, Line, narrowed, on_grid
 
+REACHES = tuple(0.8 * 2.0**-k for k in range(12))
+"""The lengths T of the intervals [-T, T]: from most of the magnitude of x, at 0.8, down to 1/2560 of it."""
 NODES = 33
 """How many values of the function are computed on one interval [-T, T]."""
 SLOPES = 17
@@ -32,9 +35,6 @@ SIMPLE = 3e-3
 """The interval is too long if the Chebyshev coefficients of the claimed slope above degree 8 sum to more than this part
 of its largest value. On such an interval the residual of a wrong claim need not be close to a polynomial of degree 9
 (the integral of one of degree 8), and a smooth error could be taken for noise."""
-ROUNDING = 64.0
-"""64 ε |f| / T, the slope that rounding errors of the value would make over the interval, is added to the limits SIMPLE
-and HOPELESS. Without that, a claim which is zero up to rounding would exceed them."""
 HOPELESS = 0.1
 """The claim is first computed at every second of the places. If the coefficients above degree 4 sum to more than this
 part of the largest slope, the interval is too long and the other places are not computed."""
@@ -290,7 +290,8 @@ def _followed(site: Site, direction: Vector, reach: float, asked: Mask) -> Follo
             known[place] = claim.forms @ direction
         slopes = np.array([known[place] for place in places.tolist()])
         coefficients = np.asarray(np.polynomial.chebyshev.chebfit(places, slopes, degree), dtype=np.float64)
-        nothing = ROUNDING * EPS * np.abs(site.row_values()[-len(site.claim.forms) :]) / reach
+        # Without this, a claim that is zero up to rounding would exceed the limits.
+        nothing = ROUNDING * np.abs(site.row_values()[-len(site.claim.forms) :]) / reach
         if (np.abs(coefficients[end:]).sum(axis=0) > allowed * np.abs(slopes).max(axis=0) + nothing).any():
             return None
     if coefficients is None:

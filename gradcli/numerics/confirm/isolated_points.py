@@ -9,12 +9,10 @@ from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.floats import Vector
 from gradcli.numerics.outcome import BlockOutcome, KinkNote, Table
-from gradcli.numerics.sampling.directions import TRIES, moved, random_direction, within
+from gradcli.numerics.sampling.directions import CLOSE_BY, TRIES, moved, random_direction, within
 
 NEARBY = 6
 """At this many nearby points the claim is computed."""
-MOVE = 2.0**-20
-"""How far these points are from x, in units of the scale."""
 FAR_OFF = 10.0
 """A claim is wrong at x alone if its error at all nearby points is smaller by at least this factor."""
 
@@ -53,9 +51,11 @@ def certain(site: Site, kink: KinkNote) -> bool:
 
 
 def _row_close_by(site: Site, cotangent: Vector) -> Vector:
-    """The claim at a point moved by 2^-20 of the scale; NaN where backward raises there."""
+    """The claim at a point moved by 2^-22 of the scale; NaN where backward raises there."""
     try:
-        row: Vector = np.asarray(site.map.vjp(moved(site.rng, site.x, site.scales, MOVE), cotangent), dtype=np.float64)
+        row: Vector = np.asarray(
+            site.map.vjp(moved(site.rng, site.x, site.scales, CLOSE_BY), cotangent), dtype=np.float64
+        )
     except Exception:
         return np.full(site.x.size, np.nan)
     return row

@@ -9,10 +9,8 @@ from gradcli.numerics.claims.site import Site
 from gradcli.numerics.confirm.persistence import confirm, confirm_sparse
 from gradcli.numerics.localise.entries import Located, locate
 from gradcli.numerics.maps.floats import Indices
+from gradcli.numerics.regularity.kinks import LARGEST_COUNT
 from gradcli.numerics.sampling.directions import Focus, within
-
-SUSPECTS = 8
-"""At most this many of the entries that look wrong are measured alone, at some 17 evaluations each."""
 
 
 def confirm_column(site: Site, input_: int, output: int, significance: float) -> Decision | None:
@@ -48,7 +46,7 @@ def _telling_column(site: Site, input_: int, output: int, significance: float) -
     """
     places = site.map.domain.slices[input_]
     found = locate(site, input_, output)
-    blamed = np.zeros(0, np.intp) if found is None else found.entries[:SUSPECTS]
+    blamed = np.zeros(0, np.intp) if found is None else found.entries[:LARGEST_COUNT]
     for column in (blamed if blamed.size else _largest_columns(site, input_, output)).tolist():
         drawn = within(site.scales, places.start + column)
         focus = Focus(drawn=drawn, judged=np.full(site.x.size, drawn.max()))

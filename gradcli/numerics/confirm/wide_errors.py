@@ -13,29 +13,28 @@ from dataclasses import replace
 import numpy as np
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.claims.residual import ROUNDING, Stretch, residuals
+from gradcli.numerics.claims.residual import REACHES, Stretch, residuals
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.confirm.persistence import EXCUSED
-from gradcli.numerics.confirm.wide_steps import JUMPING, LEVELS, REACHES, UNFINISHED, meets_between_jumps, steepest
+from gradcli.numerics.confirm.wide_steps import JUMPING, LEVELS, UNFINISHED, meets_between_jumps, steepest
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.localise.evidence import wide_columns
-from gradcli.numerics.maps.floats import EPS, Indices, Mask, Matrix, Vector
+from gradcli.numerics.maps.floats import Indices, Mask, Matrix, Vector
+from gradcli.numerics.maps.sizes import ROUNDING
 from gradcli.numerics.outcome import Pair, Table
 from gradcli.numerics.regularity.iteration import LOOSE, iterates, left_by_stopping
 from gradcli.numerics.regularity.quantisation import has_plateaus, is_gradient_over_plateaus
 from gradcli.numerics.regularity.stored_format import floating_format, significance_of
-from gradcli.numerics.sampling.directions import TRIES, Focus, focuses, moved, random_direction
-from gradcli.numerics.sampling.line import Line, on_grid
+from gradcli.numerics.sampling.directions import ASIDE, TRIES, Focus, focuses, moved, random_direction
+from gradcli.numerics.sampling.line import Line
 
 MANY = 8
 """A row must take at least this many different values along a line; a few may be a step function of its own."""
 CONSTANTS = 4.0
 """How many constants inside a formula computed in few digits may each be rounded to those digits. The slope of a right
 formula may then be wrong by this many relative rounding errors."""
-ASIDE = 2.0**-4
+NEARBY = 2.0**-4
 """The claim must be wrong at a point moved by this part of the scale as well."""
-FAR = (0.8, 0.3, -0.3, -0.8)
-"""At these parameters a row is computed to see whether it depends on some entries at all."""
 CLEAR_LEVELS = 2
 """At this many lengths of interval at least, the slope of the residual must exceed three times its uncertainty. All
 other lengths that can show it must show the same slope."""
@@ -160,7 +159,7 @@ def _jumps_between_curves(site: Site, pair: Pair, rows: Mask) -> bool:
     level = next(_levels(site, direction, np.flatnonzero(rows).tolist()), None)
     if level is None:
         return False
-    excess = np.where(rows, level.noise - ROUNDING * EPS * level.sizes, 0.0)
+    excess = np.where(rows, level.noise - ROUNDING * level.sizes, 0.0)
     return bool(excess.max() > 0) and level.jumps([int(excess.argmax())], JUMPING)
 
 
@@ -181,7 +180,7 @@ def _close_by(site: Site, case: _Case, focus: Focus, row: int) -> bool:
 
     Several are tried because errors of several entries may cancel along one.
     """
-    there = site.moved_to(moved(site.rng, site.x, site.scales, ASIDE))
+    there = site.moved_to(moved(site.rng, site.x, site.scales, NEARBY))
     if there is None or not there.claim.finite or not np.isfinite(there.outputs).all():
         return False
     close = focus.at(there.scales)
@@ -225,7 +224,7 @@ def _claimed_only(site: Site, focus: Focus, row: int) -> Focus:
     direction = random_direction(site.rng, only.drawn)
     line = Line(site.read, site.x, direction, site.row_values())
     number = line.outputs - len(site.claim.forms) + row
-    still = all(line.at(on_grid(t))[number] == line.centre[number] for t in FAR)
+    still = all(line.at(t)[number] == line.centre[number] for t in ASIDE)
     return focus if still else only
 
 
@@ -291,7 +290,7 @@ def _left_by_stopping(site: Site, direction: Vector, levels: Sequence[Stretch], 
     left, widths = stopping, []
     for level in reversed(levels):  # the shortest first
         left = max(left, float(level.noise[rows].max()))
-        known = left > ROUNDING * EPS * float(size.max())
+        known = left > ROUNDING * float(size.max())
         smooth = EXCUSED * np.sqrt(left * np.maximum(size, left))
         widths.append(np.maximum(UNFINISHED * left / level.reach, smooth) if known else np.full(rows.size, np.inf))
     return np.array(widths[::-1])

@@ -13,11 +13,12 @@ from dataclasses import replace
 import numpy as np
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.claims.residual import ROUGHNESS, ROUNDING, Stretch, residuals
+from gradcli.numerics.claims.residual import REACHES, ROUGHNESS, Stretch, residuals
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.formats import Format
 from gradcli.numerics.maps.floats import EPS, Mask, Vector
+from gradcli.numerics.maps.sizes import ROUNDING
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.regularity.iteration import LOOSE, iterates, left_by_stopping, where_it_stops
 from gradcli.numerics.regularity.stored_format import format_at
@@ -25,8 +26,6 @@ from gradcli.numerics.sampling.directions import TRIES, Focus, focuses, random_d
 from gradcli.numerics.sampling.line import GRID, Line, on_grid
 from gradcli.numerics.wording import of_largest
 
-REACHES = tuple(0.8 * 2.0**-k for k in range(12))
-"""The lengths T of the intervals [-T, T]: from most of the magnitude of x, at 0.8, down to 1/2560 of it."""
 LEVELS = 3
 """At this many lengths the claim must agree: the longest at which the residual can be measured, its half and
 quarter."""
@@ -83,7 +82,7 @@ class Wide:
     @property
     def exact(self) -> bool:
         """Whether the values are as smooth as float64 allows."""
-        return self.noise <= ROUNDING * EPS
+        return self.noise <= ROUNDING
 
 
 def agreement(site: Site, pair: Pair, gap: float, *, sloped: bool = False, least: float = 0.0) -> Wide | None:
@@ -296,7 +295,7 @@ def _is_noise(site: Site, levels: Sequence[Stretch], rows: Mask, stop: _Stop | N
     """
     size = np.abs(site.row_values()[-rows.size :])
     coarsest = max(levels, key=lambda level: float(level.noise[rows].max()))
-    rounding = ROUNDING * EPS * size
+    rounding = ROUNDING * size
     if case.stored is not None:
         rounding = np.maximum(rounding, ROUNDINGS * case.stored.roundoff * coarsest.sizes)
     noise = np.where(rows & (coarsest.noise > rounding), coarsest.noise, 0.0)

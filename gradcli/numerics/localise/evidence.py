@@ -10,24 +10,21 @@ import numpy.typing as npt
 
 from gradcli.numerics.claims.claim import FULL_ROWS
 from gradcli.numerics.claims.compare import Decision
-from gradcli.numerics.claims.residual import unclaimed_stretch
+from gradcli.numerics.claims.residual import REACHES, unclaimed_stretch
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.localise.entries import LARGEST_COUNT, locate
 from gradcli.numerics.localise.jacobian import LARGEST_TABLE, jacobian_table
 from gradcli.numerics.localise.rows import LARGEST_SEARCH, differing_outputs, witness_of, wrong_rows
 from gradcli.numerics.maps.floats import Indices, Matrix
-from gradcli.numerics.maps.sizes import COMPUTED, FINE, SIGNIFICANT
+from gradcli.numerics.maps.sizes import COMPUTED, FINE, ROUNDING, SIGNIFICANT
 from gradcli.numerics.outcome import AUTODIFF, BlockOutcome, Table
-from gradcli.numerics.reference.discrepancy import FLOOR, compare
+from gradcli.numerics.reference.discrepancy import compare
 from gradcli.numerics.sampling.directions import LONG, MOVE, TRIES, random_direction, within
 
 SAMPLED_COLUMNS = 48
 """If the wrong entries are not known, this many random columns are measured."""
 WIDE_COLUMNS = 200
 """A block of more columns is not measured over large steps: each column takes 99 values."""
-WIDE_REACHES = (0.8, 0.2, 0.05)
-"""The lengths of large steps that are tried for a column. The one with the smallest uncertainty counts. A shorter one
-that is not the best of any row in the first three columns is left out."""
 FEWEST_ROWS, CLAIMED_ENTRIES = 8, 4_000_000
 """In a large map, other rows are shown next to the wrong ones: as many as the second number of claimed entries allows,
 but at least as many in all as the first number."""
@@ -138,6 +135,9 @@ def _moved_rows(site: Site, columns: Indices, outside: slice) -> Indices:
 def wide_columns(site: Site, input_: int, output: int) -> Table | None:
     """Measure the entries of one pair over large steps, one column after the other, in up to 100 random rows.
 
+    Of the lengths 0.8, 0.2 and 0.05 that with the smallest uncertainty counts. A shorter one that is not the best of
+    any row in the first three columns is left out.
+
     Args:
         site: the point.
         input_: the input block.
@@ -156,14 +156,14 @@ def wide_columns(site: Site, input_: int, output: int) -> Table | None:
     for column in range(n):
         size = float(site.scales[inside.start + column])
         direction = within(site.scales, inside.start + column)
-        for length in WIDE_REACHES:
+        for length in REACHES[:5:2]:
             if column >= TRIES and length not in useful and np.isfinite(bound[:, column]).all():
                 continue
             level = unclaimed_stretch(site, direction, length, outside.start + rows)
             if level is None:
                 continue
             better = level.width / size < bound[:, column]
-            useful |= {length} if better.any() and length != WIDE_REACHES[0] else set()
+            useful |= {length} if better.any() and length != REACHES[0] else set()
             numeric[:, column] = np.where(better, level.slope / size, numeric[:, column])
             bound[:, column] = np.where(better, level.width / size, bound[:, column])
     return Table(
@@ -300,7 +300,7 @@ def with_witness_evidence(site: Site, outcome: BlockOutcome, most: int | None) -
     calls = LARGEST_SEARCH if most is None else min(LARGEST_SEARCH, most)  # a try calls backward and the reference
     claimed, reference, rows = _rows_of_both(site, inside, outside, calls // 2)
     size = np.abs(site.outputs[outside][rows])[:, None]
-    bound = COMPUTED * np.abs(reference).max(axis=1, keepdims=True) + FLOOR * size / site.scales[inside]
+    bound = COMPUTED * np.abs(reference).max(axis=1, keepdims=True) + ROUNDING * size / site.scales[inside]
     error = np.abs(claimed - reference)
     largest = max(float(np.abs(claimed).max(initial=0.0)), float(np.abs(reference).max(initial=0.0)))
     table = Table(

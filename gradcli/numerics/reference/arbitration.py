@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.compare import Reading
-from gradcli.numerics.claims.residual import residuals
+from gradcli.numerics.claims.residual import REACHES, residuals
 from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.three_pairs import QUICK_STEP
@@ -23,9 +23,6 @@ PERSISTENT = 1e-2
 """At a nearby point claim and reference must differ by at least this part of their difference at x."""
 SECOND_START = 0.006
 """The largest step of a second measurement: not a simple fraction of the first, 0.02."""
-REACHES = (0.8, 0.55, 0.3, 0.15, 0.06)
-"""The lengths of large steps, in magnitudes of x. The two longest at which the residual can be measured must support
-the same side."""
 
 
 class Ruling(Enum):
@@ -118,14 +115,15 @@ def _along(site: Site, v: Vector, number: int, start: float) -> tuple[Ruling, Re
 def _over_wide_steps(site: Site, v: Vector, number: int) -> Ruling:
     """Decide along v, in the claimed row `number`, by the slope of the residual over two lengths of interval.
 
-    NEITHER if the two disagree, if there are not two such intervals, or if forward iterates.
+    They are the two longest of five at which it can be measured. NEITHER if the two disagree, if there are not two, or
+    if forward iterates.
     """
     if not np.isfinite(site.row_values()).all() or iterates(site):
         return Ruling.NEITHER
     reference, claimed = float(reference_rows(site)[number] @ v), float(site.claim.forms[number] @ v)
     asked = np.arange(len(site.claim.forms)) == number
     rulings: list[Ruling] = []
-    for level in residuals(site, v, REACHES, asked):
+    for level in residuals(site, v, REACHES[:5], asked):
         off, uncertainty = float(level.slope[number]), float(level.uncertainty[number])
         rulings.append(_side(claimed + off, claimed, reference, uncertainty))
         if len(rulings) == 2:

@@ -18,12 +18,10 @@ from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.stencil import NOISE_FACTOR
 from gradcli.numerics.maps.floats import EPS, Mask, Matrix, Vector
 from gradcli.numerics.maps.pieces import all_finite, magnitudes_along, pieces
-from gradcli.numerics.maps.sizes import CERTIFIED, COARSE, FINEST, MEASURABLE, WANTED
+from gradcli.numerics.maps.sizes import CERTIFIED, COARSE, FINEST, MEASURABLE, ROUNDING, WANTED
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import Focus, within
 
-FLOOR = 64 * EPS
-"""Rounding of the outputs may make claim and reference differ by this number times Σ_j |u_j f_j| / s_i in entry i."""
 TAIL_NOISE = 100.0
 """In small entries, differences below this many times the noise of claim and reference are ignored."""
 
@@ -134,7 +132,10 @@ def reference_rows(site: Site) -> Matrix:
 
 
 def rounding_of(site: Site, output: int) -> Vector:
-    """For every claimed row of one output block, the scaled difference that rounding of u·f may make in a gradient."""
+    """For every claimed row of one output block, the scaled difference that rounding of u·f may make in a gradient.
+
+    It is `ROUNDING` times Σ_j |u_j f_j|, and what the noise of the values adds.
+    """
     rows = site.claim.places(output)
     size = site.outputs if all_finite(site.outputs) else np.where(np.isfinite(site.outputs), site.outputs, 0.0)
     if site.claim.cotangents is None:
@@ -142,7 +143,7 @@ def rounding_of(site: Site, output: int) -> Vector:
     else:
         weighted = magnitudes_along(site.claim.cotangents[rows], size)
     own = site.row_noise().seen[-site.claim.block.size :][rows]
-    rounding: Vector = FLOOR * weighted + NOISE_FACTOR * own
+    rounding: Vector = ROUNDING * weighted + NOISE_FACTOR * own
     return rounding
 
 

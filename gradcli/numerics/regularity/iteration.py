@@ -18,12 +18,11 @@ from gradcli.numerics.maps.vector_map import Effort
 from gradcli.numerics.sampling.directions import TRIES, moved, random_direction
 from gradcli.numerics.sampling.line import GRID_BITS, narrowed, on_grid
 
-FARTHER = tuple(sign * t for t in (0.125, 0.25, 0.5, 0.9, 1.4, 2.0, 3.0, 4.0) for sign in (1.0, -1.0))
-"""Places, in magnitudes of x, at which the number of steps is compared with that at x."""
-FARTHEST = (32.0, -32.0, 1024.0, -1024.0)
-"""More places, farther away. Newton's method takes the same few steps for inputs of very different magnitudes, because
-it doubles the number of right digits in every step; and where all entries share one stopping rule, as in a layer's
-fixed point, the number of steps is that of the slowest entry, which may be the same for all inputs close by."""
+FARTHER = tuple(sign * t for t in (0.125, 0.25, 0.5, 0.9, 1.4, 2.0, 3.0, 4.0, 32.0, 1024.0) for sign in (1.0, -1.0))
+"""Places, in magnitudes of x, at which the number of steps is compared with that at x. The last are far away: Newton's
+method takes the same few steps for inputs of very different magnitudes, because it doubles the number of right digits
+in every step; and where all entries share one stopping rule, as in a layer's fixed point, the number of steps is that
+of the slowest entry, which may be the same for all inputs close by."""
 SHORT_STEP = 2.0**-14
 """A step so short that the number of iterations is usually the same at both ends."""
 LONG_STEPS = (0.02, 0.1, 0.3)
@@ -58,7 +57,7 @@ def _iterates(site: Site) -> bool:
     if here is None or not here.may_repeat or here != effort_at(site, site.x):
         return False
     points = [moved(site.rng, site.x, site.scales) for _ in range(TRIES)]
-    for t in (*FARTHER, *FARTHEST):
+    for t in FARTHER:
         points.append(site.x + t * random_direction(site.rng, site.scales))
     return any(_differs(site, x, here) for x in points) and not _is_exact(site)
 
@@ -133,14 +132,14 @@ def where_it_stops(site: Site, direction: Vector) -> tuple[float, Vector] | None
 
     Returns:
         The parameter t, found by halving, and the absolute values of the jumps; None if the number of iterations is the
-        same at all places of `FARTHER` and `FARTHEST`.
+        same at all places of `FARTHER`.
     """
     here = effort_at(site, site.x)
 
     def others(t: float) -> float:
         return float(_other_steps(here, effort_at(site, site.x + t * direction)))
 
-    for t in (*FARTHER, *FARTHEST) if here is not None else ():
+    for t in FARTHER if here is not None else ():
         if not others(t):
             continue
         *_, found = narrowed(others, 0.0, t, GRID_BITS)

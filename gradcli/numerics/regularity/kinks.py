@@ -18,7 +18,7 @@ from gradcli.numerics.sampling.directions import Focus, halved, random_direction
 from gradcli.numerics.sampling.line import Line, on_grid
 
 LARGEST_COUNT = 8
-"""At most this many entries are listed."""
+"""At most this many entries are listed, or columns measured one by one."""
 LARGEST_SEARCH = 160
 """The search measures at most this many directions."""
 START = 2.0**-12

@@ -9,16 +9,12 @@ from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.differences.estimate import Estimate, Status
 from gradcli.numerics.maps.floats import Mask, Vector
+from gradcli.numerics.maps.sizes import COARSE, NOTHING
 from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Table
-from gradcli.numerics.regularity.kinks import additive
+from gradcli.numerics.regularity.kinks import LARGEST_COUNT, additive
 from gradcli.numerics.sampling.directions import Focus, random_direction, within
 from gradcli.numerics.sampling.line import on_grid
 
-LARGEST_COUNT = 8
-"""At most this many columns of a block are measured."""
-PRECISE, NOTHING = 1e-3, 1e-290
-"""A slope is known if its bound is below a thousandth of the slope or of the value, or below 1e-290, which counts as
-zero."""
 STEPS = (2.0**-6, 2.0**-14, 2.0**-22)
 """The steps over which the quotients must fall for a slope of zero (`FALLING`)."""
 FALLING = 4.0
@@ -111,7 +107,8 @@ def _along(site: Site, coordinate: int) -> _Slopes:
     direction, f0 = np.zeros(site.x.size), site.row_values()
     direction[coordinate] = size = float(site.scales[coordinate])
     estimate = directional_derivative(site.read, site.x, direction, rng=site.rng, f0=f0)
-    known = estimate.smooth & (estimate.bound <= PRECISE * np.maximum(np.abs(estimate.value), np.abs(f0)) + NOTHING)
+    # Known to a thousandth of the slope or of the value, or zero.
+    known = estimate.smooth & (estimate.bound <= COARSE * np.maximum(np.abs(estimate.value), np.abs(f0)) + NOTHING)
     left = np.full(f0.size, np.inf) if known.all() else _slope_left(site, direction)
     flat = ~known & np.isfinite(left)
     level = known & (f0 == 0) & (np.abs(estimate.value) <= estimate.bound)
@@ -173,7 +170,7 @@ def _on_kink(site: Site, estimate: Estimate, coordinate: int, claimed: Vector) -
         None if all claimed entries are finite, or if some row is neither smooth nor on a kink.
     """
     gap = np.abs(estimate.right - estimate.left)
-    bent = (estimate.status == Status.KINK) & (estimate.kink_bound <= 1e-3 * gap)
+    bent = (estimate.status == Status.KINK) & (estimate.kink_bound <= COARSE * gap)
     known = estimate.smooth | bent
     rows = np.flatnonzero(~np.isfinite(claimed))
     if not known.all() or not rows.size:

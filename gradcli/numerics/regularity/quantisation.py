@@ -13,7 +13,8 @@ import numpy as np
 
 from gradcli.numerics.claims.residual import unclaimed_stretch
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.maps.floats import EPS, Vector
+from gradcli.numerics.maps.floats import Indices, Vector
+from gradcli.numerics.maps.sizes import ROUNDING
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.regularity.iteration import LONG_STEPS
@@ -22,17 +23,13 @@ from gradcli.numerics.sampling.line import on_grid
 
 NEAREST = 2.0**-42
 """The smallest distance over which values are compared: four times the grid of t."""
-VISIBLE = 64.0
-"""Values are compared over the distance at which the slope seen from far away would change them by 64 ε. If they stay
-the same bit for bit, they are on a plateau."""
 PLACES = 8
 """At this many places along a line values are compared."""
 CROSSED = 1
 """This many of these places may have the edge of a plateau within that distance."""
-FAR = 0.3
-"""Places are drawn up to this far from x, in magnitudes of x."""
 SMALLER = 2.0**-5
-"""The distance over which values are compared must be below this part of FAR, or the slope is too small to see."""
+"""The distance over which values are compared must be below this part of LONG_STEPS[-1], up to which places are drawn;
+otherwise the slope is too small to see."""
 ROUGH = 2.0**-16
 """Values whose distance from a smooth curve exceeds this part of their change over a tenth of x are rough. Rounding
 to float32 alone leaves about 2^-21."""
@@ -41,14 +38,14 @@ to float32 alone leaves about 2^-21."""
 def has_plateaus(site: Site, pair: Pair) -> bool:
     """Whether an output has rounding plateaus: it varies over long distances, but not at all over tiny ones.
 
-    All entries of the output that vary must stay the same bit for bit over the tiny distance (`VISIBLE`) at seven of
+    All entries of the output that vary must stay the same bit for bit over a tiny distance at seven of
     eight places, which are up to 0.3 of the magnitude of x away. False if forward raises or is not finite there.
 
     Args:
         site: the point.
         pair: the numbers of the input block and the output block.
     """
-    return _stays_still(site, site.map, site.map.domain.slices[pair[0]], site.map.codomain.slices[pair[1]])
+    return on_plateaus(site, site.map, site.map.domain.slices[pair[0]], site.map.codomain.slices[pair[1]]).size > 0
 
 
 def is_gradient_over_plateaus(site: Site, pair: Pair) -> bool:
@@ -61,30 +58,35 @@ def is_gradient_over_plateaus(site: Site, pair: Pair) -> bool:
     if below is None or below.below is not None or pair[0] >= len(below.domain.blocks):
         return False
     moves = below.domain.slices[pair[0]]
-    return bool(np.any(site.outputs)) and _stays_still(site, below, moves, slice(None))
+    return bool(np.any(site.outputs)) and on_plateaus(site, below, moves, slice(None)).size > 0
 
 
-def _stays_still(site: Site, map_: VectorMap, moves: slice, place: slice) -> bool:
-    """Whether the values of a map at `place` have plateaus where the entries `moves` change, around this point."""
+def on_plateaus(site: Site, map_: VectorMap, moves: slice, place: slice) -> Indices:
+    """The entries of the values at `place` that vary along the entries `moves`, if all of them have plateaus there.
+
+    Empty if not all have, and outside the domain.
+    """
     direction = random_direction(site.rng, within(site.scales, moves))[: map_.domain.size]
-    x = site.x[: map_.domain.size]
+    x, far, nothing = site.x[: map_.domain.size], LONG_STEPS[-1], np.zeros(0, np.intp)
 
     def at(t: float) -> Vector:
         with np.errstate(all="ignore"):
             return np.asarray(map_.value(x + on_grid(t) * direction), dtype=np.float64)[place]
 
     with suppress(Exception):  # outside the domain nothing is known
-        centres = [0.0, *(site.rng.uniform(-FAR, FAR, PLACES - 1)).tolist()]
+        centres = [0.0, *(site.rng.uniform(-far, far, PLACES - 1)).tolist()]
         values = np.array([at(t) for t in centres])
-        change, size = np.ptp(values, axis=0), np.abs(values).max(axis=0)
-        varying = change > VISIBLE * EPS * size
+        # At x itself a label that is compared for equality may have a value of its own.
+        change, size = np.ptp(values[1:], axis=0), np.abs(values).max(axis=0)
+        varying = change > ROUNDING * size
         if not varying.any() or not np.isfinite(values).all():
-            return False
-        nearest = VISIBLE * EPS * float((size[varying] / change[varying]).max()) * FAR
+            return nothing
+        nearest = ROUNDING * float((size[varying] / change[varying]).max()) * far
         beside = np.array([at(t + max(nearest, NEAREST)) for t in centres])
         still = (beside == values)[:, varying].mean(axis=0)
-        return bool(nearest < FAR * SMALLER and (still >= 1 - CROSSED / PLACES).all())
-    return False
+        if nearest < far * SMALLER and (still >= 1 - CROSSED / PLACES).all():
+            return np.flatnonzero(varying)
+    return nothing
 
 
 def is_rough(site: Site, pair: Pair) -> bool:
@@ -106,4 +108,4 @@ def is_rough(site: Site, pair: Pair) -> bool:
     if level is None:
         return True
     change = np.ptp(level.values, axis=0) * level.line.scale
-    return bool((level.noise > np.maximum(ROUGH * change, VISIBLE * EPS * level.sizes)).any())
+    return bool((level.noise > np.maximum(ROUGH * change, ROUNDING * level.sizes)).any())

@@ -15,13 +15,12 @@ from functools import cache
 import numpy as np
 
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.maps.floats import EPS, Mask, Vector
+from gradcli.numerics.maps.floats import Vector
 from gradcli.numerics.outcome import Pair
-from gradcli.numerics.sampling.directions import ASIDE, TRIES, moved, random_direction
+from gradcli.numerics.regularity.quantisation import on_plateaus
+from gradcli.numerics.sampling.directions import TRIES, random_direction, within
 from gradcli.numerics.sampling.line import narrowed
 
-FINER = (2.0**-8, 2.0**-16, 2.0**-24, 2.0**-32, 2.0**-38, 2.0**-44)
-"""The distances over which outputs may be constant; the shortest one at which a change would be visible is used."""
 MEANT = 2.0**-6
 """A jump of at least this part of the value belongs to the function itself: rounding to a floating-point format makes
 smaller ones. A change of this size within an interval that has been halved 30 times is a jump: a continuous function
@@ -36,10 +35,9 @@ again, with other directions, for a function that has no jump closer to zero."""
 def is_staircase(site: Site, pair: Pair) -> bool:
     """Whether an output is a step function of an input, and the claim is exactly zero.
 
-    The output must be constant at x and close by although it varies farther away: the same bit for bit, over a distance
-    at which the slope seen from far away would change it by 16 ε, at two or more of four points. The steps must be
-    intended: either the reference is zero too and its graph leads from the input to the output, or there is a large
-    jump (`MEANT`) on the way to zero, in each of up to three entries of the output.
+    The output must vary from plateau to plateau (`on_plateaus`). The steps must be intended: either the reference is
+    zero too and its graph leads from the input to the output, or there is a large jump (`MEANT`) on the way to zero,
+    in each of up to three entries of the output.
 
     Args:
         site: the point, with its reference if there is one.
@@ -47,13 +45,8 @@ def is_staircase(site: Site, pair: Pair) -> bool:
     """
     if _claimed(site, pair).any():
         return False
-    points = [site.x, *(moved(site.rng, site.x, site.scales) for _ in range(TRIES))]
-    counts = [_steps(site, x, pair) for x in points]
-    if any(flat is None for flat in counts):
-        return False
-    flat, steep = np.sum([one[0] for one in counts if one], axis=0), np.sum([one[1] for one in counts if one], axis=0)
-    varying = np.flatnonzero(steep > 0)
-    if not varying.size or (2 * flat[varying] < steep[varying]).any():
+    varying = on_plateaus(site, site.map, site.map.domain.slices[pair[0]], site.map.codomain.slices[pair[1]])
+    if not varying.size:
         return False
     if witness_is_zero(site, pair):
         return True
@@ -78,47 +71,6 @@ def witness_is_zero(site: Site, pair: Pair) -> bool:
     return bool(site.witness.depends(site.x)[pair[1], pair[0]])
 
 
-def _steps(site: Site, x: Vector, pair: Pair) -> tuple[Mask, Mask] | None:
-    """Which entries of an output are constant near x although they vary far away, and which vary far away.
-
-    Returns:
-        Two masks; None if forward raises or is not finite on this line.
-    """
-    direction = _direction(site, pair)
-    try:
-        here = _values(site, x, pair)
-        far = [_values(site, x + t * direction, pair) for t in ASIDE]
-        changes = np.maximum.reduce([np.abs(values - here) for values in far])
-        flat = _still_at(site, x, pair, direction, here, changes)
-    except Exception:  # outside the domain: nothing is known of the function there
-        return None
-    return (flat, changes > 0) if np.isfinite([here, *far]).all() else None
-
-
-def _still_at(site: Site, x: Vector, pair: Pair, direction: Vector, here: Vector, changes: Vector) -> Mask:
-    """Which outputs stay the same at the shortest distance (`FINER`) over which they would visibly change.
-
-    A change is visible if an average slope like that of `changes`, seen from far away, makes it 16 ε or more. One
-    distance suffices for each output: what is constant over a longer one is constant over this one too.
-    """
-    flat, open_ = np.zeros(here.size, bool), changes > 0
-    for t in reversed(FINER):
-        visible = open_ & (changes * (t / ASIDE[0]) >= 16 * EPS * np.abs(here))
-        if visible.any():
-            still = np.logical_and.reduce([_values(site, x + s * t * direction, pair) == here for s in (1, -1)])
-            flat |= still & visible
-            open_ &= ~visible
-    return flat
-
-
-def _direction(site: Site, pair: Pair) -> Vector:
-    """A random direction through the input block of a pair."""
-    drawn = np.zeros(site.x.size)
-    places = site.map.domain.slices[pair[0]]
-    drawn[places] = site.scales[places]
-    return random_direction(site.rng, drawn)
-
-
 def _values(site: Site, x: Vector, pair: Pair) -> Vector:
     """The values at x of the output block of a pair."""
     return np.asarray(site.map.value(x), dtype=np.float64)[site.map.codomain.slices[pair[1]]]
@@ -130,7 +82,8 @@ def _with_large_jumps(site: Site, pair: Pair, outputs: set[int]) -> set[int]:
     for power in SHRINKING:
         if found == outputs:
             break
-        x, direction = site.x * 2.0**-power, _direction(site, pair) * 2.0**-power
+        x = site.x * 2.0**-power
+        direction = random_direction(site.rng, within(site.scales, site.map.domain.slices[pair[0]])) * 2.0**-power
         at = cache(lambda t, x=x, direction=direction: _values(site, x + t * direction, pair))
         with suppress(Exception):  # outside the domain: closer to zero may be inside
             found |= {output for output in outputs - found if _first_jump(at, output) >= MEANT}

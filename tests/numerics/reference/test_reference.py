@@ -9,7 +9,6 @@ import pytest
 
 from gradcli.numerics.maps.vector_map import CountedMap
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES
-from gradcli.numerics.regularity.iteration import FARTHER
 from gradcli.numerics.sampling.directions import TRIES
 from gradcli.numerics.verify import Doubt, Outcome, verify
 from tests.numerics.cases import AWKWARD, NORMAL, ORDINARY, Case, FormulaMap, space
@@ -79,7 +78,7 @@ def test_a_clear_difference_is_tabulated_from_the_witness(case) -> None:
     table = wrong[0].table
     assert table.complete
     assert np.count_nonzero(np.abs(table.claimed - table.numeric) > 3 * table.bound) == 1
-    looks_for_an_iteration = 2 + TRIES + len(FARTHER)
+    looks_for_an_iteration = 2 + TRIES + 16
     assert result.evaluations <= 8 + 6 * (len(case.inputs) + 1) + looks_for_an_iteration
 
 
