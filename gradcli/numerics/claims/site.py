@@ -156,12 +156,8 @@ class Site:
         here = self.row_values()
         spread = np.zeros(here.size)
         for _ in range(NUDGES):
-            try:
-                there = self.read(nudged(self.rng, self.x))
-            except Exception:  # outside the domain: nothing is measured
-                return np.full(here.size, np.inf)
-            spread = np.fmax(spread, np.abs(there - here))
-        return spread + 4 * EPS * np.abs(here)
+            spread = np.maximum(spread, np.abs(self.read(nudged(self.rng, self.x)) - here))
+        return np.where(np.isnan(spread), np.inf, spread + 4 * EPS * np.abs(here))  # NaN where nothing is known
 
     def moved_to(self, x: Vector, *, projections: int | None = None, evaluate: bool = True) -> Site | None:
         """The site at another point; None outside the domain: if backward raises there, or with `evaluate` forward."""
@@ -198,11 +194,23 @@ class Site:
             self.without_witness.known_iterating = self.known_iterating
         return self.without_witness
 
+    def value_at(self, x: Vector) -> Vector:
+        """The outputs at another point; NaN outside the domain, where the map raises."""
+        with np.errstate(all="ignore"):
+            try:
+                return np.asarray(self.map.value(x), dtype=np.float64)
+            except Exception:  # anything that the user's function raises away from x
+                return np.full(self.map.codomain.size, np.nan)
+
     def read(self, x: Vector) -> Vector:
-        """Evaluate the map at x and return the values of all rows."""
+        """The values of all rows at another point; NaN outside the domain."""
         if self.claim.full:
-            return np.asarray(self.map.value(x), dtype=np.float64)
-        value = np.asarray(self.map.seen_at(x), dtype=np.float64)
+            return self.value_at(x)
+        with np.errstate(all="ignore"):
+            try:
+                value = np.asarray(self.map.seen_at(x), dtype=np.float64)
+            except Exception:  # as above
+                return np.full(self.claim.rows, np.nan)
         return self.claim.read_beside(value, self.outputs, self.row_values())
 
     def rows(self, output: int) -> Mask:
@@ -244,8 +252,6 @@ class Site:
         self.map.require_budget()
         claimed, rounding = self.claim.along(v)
         f0 = self.row_values()
-        claimless = np.isnan(claimed) & self.unclaimed(claimed.size)
-        size = np.abs(f0)
         if cheap and np.isfinite(f0).all():
             short = self.quick_reading(v, focus)
             if self.is_met(short, places):
@@ -260,20 +266,32 @@ class Site:
         bound = estimate.bound + noise.slope_error(estimate.value, claimed, steps)
         with np.errstate(all="ignore"):
             missed = np.abs(estimate.value - claimed) > bound
+        bound = bound + np.where(missed, noise.inherited(estimate.value, claimed, f0), 0.0)
+        smooth = self.reading(v, focus, estimate.value, bound, (claimed, rounding), estimate.noise)
+        return replace(
+            smooth, left=estimate.left, right=estimate.right, kink_bound=estimate.kink_bound, status=estimate.status
+        )
+
+    def reading(
+        self, v: Vector, focus: Focus, numeric: Vector, bound: Vector, along: tuple[Vector, Vector], noise: Vector
+    ) -> Reading:
+        """The reading of slopes that are the same on both sides; `along` has the claimed ones and their rounding."""
+        rows = numeric.size
+        claimed, rounding = along
         return Reading(
             direction=v,
             focus=focus,
-            numeric=estimate.value,
-            bound=bound + np.where(missed, noise.inherited(estimate.value, claimed, f0), 0.0),
+            numeric=numeric,
+            bound=bound,
             claimed=claimed,
             rounding=rounding,
-            left=estimate.left,
-            right=estimate.right,
-            kink_bound=estimate.kink_bound,
-            status=estimate.status,
-            size=size,
-            noise=estimate.noise,
-            claimless=claimless,
+            left=numeric,
+            right=numeric,
+            kink_bound=np.zeros(rows),
+            status=np.zeros(rows, np.int8),
+            size=np.abs(self.row_values()),
+            noise=noise,
+            claimless=np.arange(rows) < self.claim.watched,
         )
 
     def is_met(self, short: QuickReading, places: slice, rounding: Vector | float = 0.0) -> bool:
@@ -316,33 +334,13 @@ class Site:
         Three pairs give no bound of the truncation error. Four times the difference of claim and slope is used as the
         bound instead: if they agree to many digits, both are close to the derivative.
         """
-        claimed, rounding = along
-        f0 = self.row_values()
-        noise = self.row_noise().slope_error(short.value, claimed, np.full(f0.size, start / 2))
-        with np.errstate(all="ignore"):
-            error = np.abs(short.value - claimed)
-        reading = Reading(
-            direction=v,
-            focus=focus,
-            numeric=short.value,
-            bound=np.where(np.isnan(error), short.shift, 4 * error) + short.rounding + noise,
-            claimed=claimed,
-            rounding=rounding,
-            left=short.value,
-            right=short.value,
-            kink_bound=np.zeros_like(f0),
-            status=np.zeros(f0.size, np.int8),
-            size=np.abs(f0),
-            noise=short.rounding + noise,
-            claimless=np.isnan(claimed) & self.unclaimed(claimed.size),
+        noise = short.rounding + self.row_noise().slope_error(
+            short.value, along[0], np.full(short.value.size, start / 2)
         )
-        return QuickReading(short=short, reading=reading)
-
-    def unclaimed(self, rows: int) -> Mask:
-        """Which of the rows have no claim: watched outputs whose slope no jvp gives."""
-        watched = np.zeros(rows, bool)
-        watched[: self.claim.watched] = True
-        return watched
+        with np.errstate(all="ignore"):
+            error = np.abs(short.value - along[0])
+        bound = np.where(np.isnan(error), short.shift, 4 * error) + noise
+        return QuickReading(short=short, reading=self.reading(v, focus, short.value, bound, along, noise))
 
     def judge(self, reading: Reading, input_: int, output: int, significance: float) -> Judgement:
         """Judge a measured direction through one input block for one output block (`compare.judge`)."""

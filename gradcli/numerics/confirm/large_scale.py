@@ -153,23 +153,11 @@ def _unless_below_the_stop(site: Site, outcome: BlockOutcome) -> BlockOutcome | 
     left = EXPLAINED * float(left_by_stopping(site, direction)[1][rows].max(initial=0.0))
     if not 0 < left <= LOOSE * float(np.abs(here).max(initial=0.0)):
         return None
-    try:
-        there = [site.read(site.x + on_grid(sign * t) * direction)[rows] for t in LONG_STEPS for sign in (1, -1)]
-    except Exception:  # outside the domain
-        return None
+    there = [site.read(site.x + on_grid(sign * t) * direction)[rows] for t in LONG_STEPS for sign in (1, -1)]
     if not float(np.abs(np.array(there) - here).max()) <= left:
         return None
-    note = BELOW_THE_STOP.format(left / float(np.abs(here).max()))
-    return replace(
-        outcome,
-        outcome=Outcome.AGREES,
-        doubt=None,
-        bound=None,
-        resolution=None,
-        note=note,
-        table=None,
-        wrong_columns=None,
-    )
+    undecided = _undecided(outcome, BELOW_THE_STOP.format(left / float(np.abs(here).max())))
+    return replace(undecided, outcome=Outcome.AGREES, doubt=None)
 
 
 def _unless_few_digits(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome:

@@ -7,7 +7,6 @@ it, although the values of this output are exact to sixteen digits.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import final
 
@@ -218,8 +217,7 @@ def _nearer(site: Site, rows: Indices) -> Vector:
     size = np.zeros(rows.size)
     for factor in NEARER:
         claim = site.claim_at(factor * site.x, asked)
-        with suppress(Exception):  # outside the domain nothing is known
-            size = np.fmax(size, np.abs(np.asarray(site.map.value(factor * site.x), dtype=np.float64)[rows]))
+        size = np.fmax(size, np.abs(site.value_at(factor * site.x)[rows]))
         if claim is not None:
             size = np.fmax(size, (np.abs(claim.forms[rows]) * site.scales).max(axis=1))
     return size

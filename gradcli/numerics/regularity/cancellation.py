@@ -40,11 +40,5 @@ def is_rounding_only(site: Site, pair: Pair) -> bool:
     if not site.claim.entry_scale(inside, pair[1], site.scales) <= REMNANT * float(noise.max()):
         return False
     direction = random_direction(site.rng, within(site.scales, inside))
-    for place in PLACES:
-        try:
-            there = site.read(point_along(site.x, direction, on_grid(place)))[rows]
-        except Exception:  # outside the domain: nothing is known of that side
-            return False
-        if not (np.abs(there) <= REMNANT * float(noise.max())).all():
-            return False
-    return True
+    there = (site.read(point_along(site.x, direction, on_grid(place)))[rows] for place in PLACES)
+    return all((np.abs(values) <= REMNANT * float(noise.max())).all() for values in there)

@@ -143,10 +143,9 @@ def where_it_stops(site: Site, direction: Vector) -> tuple[float, Vector] | None
         if not others(t):
             continue
         *_, found = narrowed(others, 0.0, t, GRID_BITS)
-        with suppress(Exception):  # outside the domain: try farther
-            before, after = site.read(site.x + found.low * direction), site.read(site.x + found.high * direction)
-            if _comparable(site, before, after):
-                return found.high, np.abs(after - before)
+        before, after = site.read(site.x + found.low * direction), site.read(site.x + found.high * direction)
+        if _comparable(site, before, after):
+            return found.high, np.abs(after - before)
     return None
 
 
@@ -188,14 +187,11 @@ def _bend(site: Site, direction: Vector, stop: tuple[float, Vector] | None) -> V
         return None
     place, jump = stop
     step = np.copysign(LONG_STEPS[0], place)
-    with suppress(Exception):  # outside the domain
-        # Over a much shorter step the change of slope is the same at a kink, but not where the slope changes quickly.
-        parts = (LONG_STEPS[0], LONG_STEPS[0] ** 2)
-        bend = np.minimum(*(_change_of_slope(site, direction, place, part * step) for part in parts))
-        # Other jumps of this height nearby would change a slope over LONG_STEPS[0] by at most height / LONG_STEPS[0].
-        if EXPLAINED * jump.max() < LONG_STEPS[0] * bend.max():
-            return np.asarray(bend)
-    return None
+    # Over a much shorter step the change of slope is the same at a kink, but not where the slope changes quickly.
+    parts = (LONG_STEPS[0], LONG_STEPS[0] ** 2)
+    bend = np.minimum(*(_change_of_slope(site, direction, place, part * step) for part in parts))
+    # Other jumps of this height nearby would change a slope over LONG_STEPS[0] by at most height / LONG_STEPS[0].
+    return np.asarray(bend) if EXPLAINED * jump.max() < LONG_STEPS[0] * bend.max() else None
 
 
 def _change_of_slope(site: Site, direction: Vector, place: float, step: float) -> Vector:

@@ -9,7 +9,6 @@ values are small.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 
 import numpy as np
@@ -71,11 +70,6 @@ def witness_is_zero(site: Site, pair: Pair) -> bool:
     return bool(site.witness.depends(site.x)[pair[1], pair[0]])
 
 
-def _values(site: Site, x: Vector, pair: Pair) -> Vector:
-    """The values at x of the output block of a pair."""
-    return np.asarray(site.map.value(x), dtype=np.float64)[site.map.codomain.slices[pair[1]]]
-
-
 def _with_large_jumps(site: Site, pair: Pair, outputs: set[int]) -> set[int]:
     """Those of the given outputs that have a jump of `MEANT` times their value or more between x and zero."""
     found: set[int] = set()
@@ -84,9 +78,9 @@ def _with_large_jumps(site: Site, pair: Pair, outputs: set[int]) -> set[int]:
             break
         x = site.x * 2.0**-power
         direction = random_direction(site.rng, within(site.scales, site.map.domain.slices[pair[0]])) * 2.0**-power
-        at = cache(lambda t, x=x, direction=direction: _values(site, x + t * direction, pair))
-        with suppress(Exception):  # outside the domain: closer to zero may be inside
-            found |= {output for output in outputs - found if _first_jump(at, output) >= MEANT}
+        place = site.map.codomain.slices[pair[1]]
+        at = cache(lambda t, x=x, direction=direction, place=place: site.value_at(x + t * direction)[place])
+        found |= {output for output in outputs - found if _first_jump(at, output) >= MEANT}
     return found
 
 

@@ -178,10 +178,7 @@ def unmoved(site: Site, input_: int) -> Mask:
     f0 = site.row_values()
     same = np.ones(f0.size, bool)
     for t in ASIDE:
-        try:
-            same &= site.read(site.x + t * direction) == f0
-        except Exception:  # outside the domain, so that nothing is known
-            same &= False
+        same &= site.read(site.x + t * direction) == f0
     return same
 
 

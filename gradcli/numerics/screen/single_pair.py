@@ -75,8 +75,11 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, D
         if claim.watched and not np.abs(bends[site.map.codomain.slices[output]]).max() <= straight * scale:
             return None
     site.known_slopes = beside
-    numeric = np.concatenate([beside, slope]) if claim.watched else slope
-    return _reading(site, v, Focus(drawn=drawn, judged=site.scales), numeric, claimed, error)
+    if claim.watched:  # these rows have no claim
+        unknown, nothing = np.full(beside.size, np.nan), np.zeros(beside.size)
+        slope, claimed, error = (np.concatenate(c) for c in ((beside, slope), (unknown, claimed), (nothing, error)))
+    along = claimed, np.zeros(claimed.size)
+    return site.reading(v, Focus(drawn=drawn, judged=site.scales), slope, error, along, error)
 
 
 def _quotients(right: Vector, left: Vector, centre: Vector, step: float) -> tuple[Vector, Vector]:
@@ -127,26 +130,3 @@ def step_for(value: float, size: int, rng: np.random.Generator) -> tuple[float, 
 def straightness(size: int) -> float:
     """The limit of the change of slope for a map of `size` inputs, as a part of the pair's largest entry."""
     return COARSE * math.sqrt(max(1.0, size / MANY))
-
-
-def _reading(site: Site, v: Vector, focus: Focus, slope: Vector, claimed: Vector, error: Vector) -> Reading:
-    """The reading of one pair of values; its bound is the distance from the claim. Watched rows have no claim (NaN)."""
-    rows, watched = slope.size, site.claim.watched
-    nothing = np.zeros(rows)
-    said, bound = np.full(rows, np.nan), np.zeros(rows)
-    said[watched:], bound[watched:] = claimed, error
-    return Reading(
-        direction=v,
-        focus=focus,
-        numeric=slope,
-        bound=bound,
-        claimed=said,
-        rounding=nothing,
-        left=slope,
-        right=slope,
-        kink_bound=nothing,
-        status=np.zeros(rows, np.int8),
-        size=np.abs(site.row_values()),
-        noise=bound,
-        claimless=site.unclaimed(rows),
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -153,11 +152,8 @@ def slopes_of_one_pair(site: Site, output: int, inputs: Collection[int]) -> Vect
 
 def _nearer_to_zero(site: Site, output: int) -> Vector:
     """The larger |value| of every output of a block at x / 8 and -x / 8; zero where neither is known."""
-    places = site.map.codomain.slices[output]
-    size = np.zeros(places.stop - places.start)
-    for factor in NEARER:
-        with suppress(Exception), np.errstate(all="ignore"):  # outside the domain nothing is known
-            size = np.fmax(size, np.abs(np.asarray(site.map.value(factor * site.x), dtype=np.float64)[places]))
+    values = [site.value_at(factor * site.x)[site.map.codomain.slices[output]] for factor in NEARER]
+    size: Vector = np.nan_to_num(np.fmax(*np.abs(values)), posinf=np.inf)
     return size
 
 

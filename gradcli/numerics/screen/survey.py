@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -189,7 +188,7 @@ def _is_rounding_nearer_to_zero(site: Site, pair: Pair, result: PairResult) -> b
         return False
     most = max(result.judgement.scale, result.judgement.error)
     for factor in NEARER:
-        size = _size_at(site, pair, factor)
+        size = _size(site.value_at(factor * site.x)[site.map.codomain.slices[pair[1]]])
         if most <= DROWNED * size and (most > UNIT * size or result.judgement.error <= LOST * most):
             return True
         if most > FALLING * size:  # values do not fall off from there to x: those at -x / 8 do not matter
@@ -197,16 +196,8 @@ def _is_rounding_nearer_to_zero(site: Site, pair: Pair, result: PairResult) -> b
     return False
 
 
-def _size_at(site: Site, pair: Pair, factor: float) -> float:
-    """The largest |value| of an output at `factor` times x; zero outside the domain."""
-    with suppress(Exception), np.errstate(all="ignore"):
-        values = np.asarray(site.map.value(factor * site.x), dtype=np.float64)
-        return _size(values[site.map.codomain.slices[pair[1]]])
-    return 0.0
-
-
 def _size(values: Vector) -> float:
-    """The largest finite |value|."""
+    """The largest finite |value|; zero if there is none."""
     return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
