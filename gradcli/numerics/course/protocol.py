@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from gradcli.numerics.claims.compare import Decision, Impression, of_sum
+from gradcli.numerics.claims.compare import Decision, Impression
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.confirm.isolated_points import certain, wrong_at_this_point
 from gradcli.numerics.confirm.large_scale import (
@@ -24,16 +24,16 @@ from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.localise.entries import locate
 from gradcli.numerics.localise.evidence import EvidenceBudget, largest_entry, with_evidence
 from gradcli.numerics.maps.floats import Indices, Vector
-from gradcli.numerics.maps.pieces import all_finite, moves_beside
+from gradcli.numerics.maps.pieces import all_finite
 from gradcli.numerics.maps.vector_map import BudgetExceededError, CountedMap, VectorMap
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, KinkNote, Outcome, Pair, Verification
 from gradcli.numerics.reference.discrepancy import same_values
 from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.regularity.kinks import kink_notes
 from gradcli.numerics.regularity.nonfinite import judge_nonfinite
-from gradcli.numerics.sampling.directions import LONG, TRIES, Focus, moved, through
+from gradcli.numerics.sampling.directions import LONG, TRIES, moved
 from gradcli.numerics.screen.pair_result import PairResult, better_known, undecided_outcome
-from gradcli.numerics.screen.survey import by_differences, survey
+from gradcli.numerics.screen.survey import survey
 from gradcli.numerics.wording import OPEN, STOPS_EARLY, accepted, joined
 
 NOISY = frozenset({Status.NOISE, Status.STAIRCASE})
@@ -128,7 +128,6 @@ class Protocol:
                 kinked[pair] = results[pair]
             else:
                 self._conclude(pair, results[pair], None)
-        self._check_mixed(site, results)
         kinked = self._left_by_large_steps(site, kinked)
         if kinked or singular:
             self._elsewhere(site, kinked, singular)
@@ -181,25 +180,6 @@ class Protocol:
                 singular[pair] = found
                 self.notes.append(f"input {pair[0]}, output {pair[1]}: {found.note}")
         return singular
-
-    def _check_mixed(self, site: Site, results: dict[Pair, PairResult]) -> None:
-        """Move all inputs together: pairs that agree along their input alone must agree along such a direction too."""
-        agreed = [p for p, block in self.outcomes.items() if block.outcome is Outcome.AGREES and p in results]
-        if len({i for i, _ in agreed}) < 2 or not site.claim.finite:
-            return
-        if all(moves_beside(results[p].reading.direction, self.map.domain.slices[p[0]]) for p in agreed):
-            return
-        drawn = through(self.map.domain, site.scales, {input_ for input_, _ in agreed})
-        reading = site.probe(slice(0, site.x.size), Focus(drawn=drawn, judged=site.scales))
-        for output in sorted({o for _, o in agreed}):
-            scale = max(site.claim.entry_scale(p, output, site.scales) for p in self.map.domain.slices)
-            failing = reading.differing(scale, of_sum(self.significance, site.x.size))
-            if not (failing & site.rows(output)).any():
-                continue
-            for pair in [pair for pair in agreed if pair[1] == output]:
-                again = by_differences(site.alone(), [pair], self.significance)[pair]
-                if again.impression is Impression.DIFFERS:
-                    self._conclude(pair, again, None)
 
     def _conclude(self, pair: Pair, result: PairResult, note: str | None) -> None:
         """Make an outcome of what small steps, the reference or an earlier decision show.

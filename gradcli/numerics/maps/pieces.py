@@ -12,10 +12,9 @@ from gradcli.numerics.maps.floats import Matrix, Vector
 
 PIECE = 16384
 """The number of entries of a piece, 128 KiB of float64."""
-THREADED = 10_000
-"""For products of more entries the linear-algebra library starts threads."""
 UNTHREADED = 8192
-"""The length of a piece of a product: a power of two below THREADED, so that no threads are started."""
+"""The length of a piece of a product: a power of two below 10,000, from which the linear-algebra library starts
+threads."""
 SUMMED = 4096
 """This many products are added up at once; longer sums are made of such parts. Rounding errors grow with the root of
 the number of terms added up at once."""
@@ -32,12 +31,6 @@ def all_finite(values: npt.NDArray[np.float64]) -> bool:
     flat = values.reshape(-1)
     with np.errstate(all="ignore"):
         return all(_finite(flat[piece]) for piece in pieces(slice(0, flat.size), UNTHREADED))
-
-
-def moves_beside(direction: Vector, place: slice) -> bool:
-    """Whether a direction moves any entry outside `place`."""
-    beside = (slice(0, place.start), slice(place.stop, direction.size))
-    return any(bool(direction[piece].any()) for part in beside for piece in pieces(part))
 
 
 def _finite(piece: npt.NDArray[np.float64]) -> bool:
@@ -73,13 +66,6 @@ def root_of_squares(rows: Matrix, v: Vector) -> Vector:
         terms = rows[:, piece] * v[piece]
         total += np.einsum("ij,ij->i", terms, terms)
     return np.sqrt(total)
-
-
-def dot(u: Vector, v: Vector) -> float:
-    """The sum of u_i v_i, made of parts as in `products`."""
-    if v.size <= THREADED:
-        return float(u @ v)
-    return float(sum(u[start : start + SUMMED] @ v[start : start + SUMMED] for start in range(0, v.size, SUMMED)))
 
 
 def magnitudes_along(rows: Matrix, v: Vector) -> Vector:
