@@ -16,7 +16,7 @@ from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.differences.stencil import TRUNCATION_FACTOR
 from gradcli.numerics.differences.three_pairs import QUICK_STEP, ThreePairs, measure_pairs
 from gradcli.numerics.maps.floats import EPS, Mask, Matrix, Vector
-from gradcli.numerics.maps.pieces import all_finite
+from gradcli.numerics.maps.pieces import all_finite, root_of_squares
 from gradcli.numerics.maps.sizes import CERTIFIED, COMPUTED, FINEST, MEASURABLE
 from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.sampling.directions import Focus, entry_scales, nudged, random_direction, snap, within
@@ -230,6 +230,18 @@ class Site:
         if self.known_rows is None:
             self.known_rows = self.claim.read(self.outputs)
         return self.known_rows
+
+    def row_sizes(self) -> Vector:
+        """For every row, |u·f|, or how large it is if its terms have random signs, where that is larger.
+
+        The sum itself may be small by accident, but the rounding errors of the values are not.
+        """
+        sizes = np.abs(self.row_values())
+        if self.claim.cotangents is not None:
+            with np.errstate(all="ignore"):
+                typical = root_of_squares(self.claim.cotangents, self.outputs)
+            sizes[-typical.size :] = np.fmax(sizes[-typical.size :], typical)
+        return sizes
 
     def row_scales(self, places: slice, scales: Vector) -> Vector:
         """For every row, the largest |claimed entry| · scale of its output block and the input block at `places`."""

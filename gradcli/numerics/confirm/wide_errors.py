@@ -33,7 +33,7 @@ MANY = 8
 CONSTANTS = 4.0
 """How many constants inside a formula computed in few digits may each be rounded to those digits. The slope of a right
 formula may then be wrong by this many relative rounding errors."""
-NEARBY = 2.0**-4
+MOVED_BY = 2.0**-4
 """The claim must be wrong at a point moved by this part of the scale as well."""
 CLEAR_LEVELS = 2
 """At this many lengths of interval at least, the slope of the residual must exceed three times its uncertainty. All
@@ -180,7 +180,7 @@ def _close_by(site: Site, case: _Case, focus: Focus, row: int) -> bool:
 
     Several are tried because errors of several entries may cancel along one.
     """
-    there = site.moved_to(moved(site.rng, site.x, site.scales, NEARBY))
+    there = site.moved_to(moved(site.rng, site.x, site.scales, MOVED_BY))
     if there is None or not there.claim.finite or not np.isfinite(there.outputs).all():
         return False
     close = focus.at(there.scales)

@@ -1,9 +1,7 @@
 """Sizes that decide in several places: parts of a value, of a slope, or of the largest entry of a gradient."""
 
-from gradcli.numerics.maps.floats import EPS
-
-ROUNDING = 64 * EPS
-"""Rounding errors of a value, or of a sum of values, are below this part of it."""
+ROUNDING = 2.0**-47
+"""Rounding errors of a value, or of a sum of values, are below this part of it: 64 unit roundoffs."""
 NOTHING = 1e-290
 """Numbers below this count as zero. Over the shortest step, 2^-44, the rounding of values near the smallest normal
 number makes a slope of 6e-294."""

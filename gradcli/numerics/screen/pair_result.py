@@ -11,8 +11,7 @@ from gradcli.numerics.claims.compare import Decision, Impression, Judgement, Rea
 from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.three_pairs import QUICK_STEP
-from gradcli.numerics.maps.floats import EPS, Mask, Vector
-from gradcli.numerics.maps.pieces import root_of_squares
+from gradcli.numerics.maps.floats import EPS, Mask
 from gradcli.numerics.maps.sizes import CERTIFIED, COMPUTED, MEASURABLE, NOTHING
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, Outcome, Pair
 from gradcli.numerics.reference.discrepancy import Discrepancy
@@ -130,25 +129,12 @@ def short_start(site: Site, pairs: Collection[Pair], part: float = CERTIFIED, ro
         part: p, as a part of the largest scaled entry of each pair.
         roundings: another factor than 40.
     """
-    sizes, largest = row_sizes(site), 0.0
+    sizes, largest = site.row_sizes(), 0.0
     for input_, output in pairs:
         scale = site.claim.entry_scale(site.map.domain.slices[input_], output, site.scales)
         with np.errstate(all="ignore"):
             largest = np.fmax(largest, np.nanmax(sizes[site.rows(output)], initial=0.0) / (part * scale))
     return float(min(STARTS[0], max(SHORTEST_START, roundings * EPS * largest)))
-
-
-def row_sizes(site: Site) -> Vector:
-    """For every row, |u·f|, or how large it is if its terms have random signs, where that is larger.
-
-    The sum itself may be small by accident, but the rounding errors of the values are not.
-    """
-    sizes = np.abs(site.row_values())
-    if site.claim.cotangents is not None:
-        with np.errstate(all="ignore"):
-            typical = root_of_squares(site.claim.cotangents, site.outputs)
-        sizes[-typical.size :] = np.fmax(sizes[-typical.size :], typical)
-    return sizes
 
 
 def vanishing(reading: Reading, rows: Mask) -> bool:

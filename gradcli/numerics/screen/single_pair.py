@@ -21,7 +21,6 @@ from gradcli.numerics.outcome import Pair
 from gradcli.numerics.reference.discrepancy import Discrepancy
 from gradcli.numerics.sampling.directions import Focus, random_direction, through
 from gradcli.numerics.sampling.line import on_grid, point_along
-from gradcli.numerics.screen.pair_result import row_sizes
 
 NEAREST = 2.0**-17
 """The usual step; it is smaller for many entries and larger for large values."""
@@ -48,7 +47,7 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, D
         BudgetExceededError: the evaluations allowed are used up.
     """
     scales, claim = _least_scales(agreed), site.claim
-    sizes = row_sizes(site)[-len(claim.forms) :]
+    sizes = site.row_sizes()[-len(claim.forms) :]
     chosen = _step(site, sizes, scales) if all_finite(site.outputs) and all_finite(sizes) else None
     if chosen is None:
         return None
