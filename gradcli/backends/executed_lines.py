@@ -15,6 +15,7 @@ from typing import Any
 
 from gradcli.backends.attribution import is_users_file
 from gradcli.cases import Argument
+from gradcli.numerics.maps.floats import Vector
 from gradcli.numerics.maps.vector_map import Effort
 
 _is_users_file = functools.cache(is_users_file)
@@ -35,7 +36,7 @@ _ADDING = frozenset({"LIST_APPEND", "SET_ADD", "MAP_ADD"})
 """What comprehensions add with, to something below the top of the stack; `[1, *x, 2]` adds to the top."""
 
 
-def lines_run(call: Callable[[], object]) -> Effort:
+def lines_run(call: Callable[[], Vector]) -> Effort:
     """Run `call` and count the executed lines of the user's own code, and of libraries other than the frameworks.
 
     A tracer that is set already, such as a debugger's, is restored afterwards and does not see the call.
@@ -48,9 +49,9 @@ def lines_run(call: Callable[[], object]) -> Effort:
         return line
 
     with _tracing(line, _is_users_file):
-        call()
+        value = call()
     repeats = any(times > 1 for times in runs.values()) or any(map(_may_repeat, {code for code, _ in runs}))
-    return Effort(lines=runs, may_repeat=repeats)
+    return Effort(lines=runs, may_repeat=repeats, value=value)
 
 
 def _may_repeat(code: CodeType) -> bool:

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
@@ -66,7 +67,10 @@ class FixedPhases(VectorMap):
 
     def value(self, x: FloatArray) -> FloatArray:
         """The inner map's value, with the vectors turned."""
-        arrays = self.codomain.unflatten(self._inner.value(x))
+        return self._turned(self._inner.value(x))
+
+    def _turned(self, value: FloatArray) -> FloatArray:
+        arrays = self.codomain.unflatten(value)
         for number, axis in self._axes.items():
             sizes = np.abs(np.take_along_axis(arrays[number], self._largest[number], axis))
             arrays[number] = arrays[number] * self._turn(arrays[number], number)
@@ -75,7 +79,8 @@ class FixedPhases(VectorMap):
 
     def effort(self, x: FloatArray) -> Effort | None:
         """As the inner map says."""
-        return self._inner.effort(x)
+        effort = self._inner.effort(x)
+        return effort if effort is None or effort.value is None else replace(effort, value=self._turned(effort.value))
 
     def depends(self, x: FloatArray) -> NDArray[np.bool_]:
         """As the inner map says."""

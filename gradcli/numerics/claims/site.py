@@ -208,10 +208,14 @@ class Site:
             return self.value_at(x)
         with np.errstate(all="ignore"):
             try:
-                value = np.asarray(self.map.seen_at(x), dtype=np.float64)
+                return self.rows_of(self.map.seen_at(x))
             except Exception:  # as above
                 return np.full(self.claim.rows, np.nan)
-        return self.claim.read_beside(value, self.outputs, self.row_values())
+
+    def rows_of(self, value: Vector) -> Vector:
+        """The values of all rows, from the value of the map."""
+        value = np.asarray(value, dtype=np.float64)
+        return value if self.claim.full else self.claim.read_beside(value, self.outputs, self.row_values())
 
     def rows(self, output: int) -> Mask:
         """The rows of one output block that are finite at the point."""

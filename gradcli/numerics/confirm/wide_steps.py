@@ -109,38 +109,22 @@ def agreement(site: Site, pair: Pair, gap: float, *, sloped: bool = False, least
         return None
     stored = format_at(site, pair[1])
     limit = COARSEST if stored is None else max(COARSEST, stored.resolution)
-    case = _Case(limit=limit, stored=stored, gap=gap, iterating=iterates(site), sloped=sloped, least=least)
     whole = focuses(site.scales, site.map.domain.slices[pair[0]])[0]
-    first = _along(site, pair, whole, case, steepest(site, rows, whole), REACHES)
+    scale = max(least, site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], whole.judged))
+    if not scale > 0:
+        return None
+    direction = steepest(site, rows, whole)
+    stop = _stop(site, direction, rows) if iterates(site) else None
+    case = _Case(limit=limit, stored=stored, gap=gap, stop=stop, sloped=sloped, scale=scale)
+    first = _along(site, rows, case, direction, REACHES)
     if first is None:
         return None
     reaches = [reach for reach in REACHES if reach <= first.reach]
-    second = _along(site, pair, whole, case, random_direction(site.rng, whole.drawn), reaches, noise=first.noise)
+    second = _along(site, rows, case, random_direction(site.rng, whole.drawn), reaches, noise=first.noise)
     if second is None:
         return None
     coarsest = max(first, second, key=lambda wide: wide.resolution)
     return replace(coarsest, resolution=max(coarsest.resolution, 2 * gap)) if gap < LOOSE else coarsest
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Case:
-    """What is known of a pair beforehand.
-
-    Attributes:
-        limit: the coarsest resolution at which the claim may agree.
-        stored: the format of few digits that holds the values, if there is one.
-        gap: the error that small steps showed, relative to the pair's largest entry.
-        iterating: whether forward iterates.
-        sloped: whether the values may have a slope of their own between their jumps.
-        least: the smallest scale that errors are compared with.
-    """
-
-    limit: float
-    stored: Format | None
-    gap: float
-    iterating: bool
-    sloped: bool
-    least: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +139,27 @@ class _Stop:
     jump: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """What is known of a pair beforehand.
+
+    Attributes:
+        limit: the coarsest resolution at which the claim may agree.
+        stored: the format of few digits that holds the values, if there is one.
+        gap: the error that small steps showed, relative to the pair's largest entry.
+        stop: where the number of iterations changes, if forward iterates.
+        sloped: whether the values may have a slope of their own between their jumps.
+        scale: errors are compared with this.
+    """
+
+    limit: float
+    stored: Format | None
+    gap: float
+    stop: _Stop | None
+    sloped: bool
+    scale: float
+
+
 def steepest(site: Site, rows: Mask, focus: Focus) -> Vector:
     """A random direction along which all claimed entries of one row add up: the row with the largest scaled entry."""
     forms = site.claim.forms[rows]
@@ -163,13 +168,7 @@ def steepest(site: Site, rows: Mask, focus: Focus) -> Vector:
 
 
 def _along(
-    site: Site,
-    pair: Pair,
-    focus: Focus,
-    case: _Case,
-    direction: Vector,
-    reaches: Sequence[float],
-    noise: float = 0.0,
+    site: Site, rows: Mask, case: _Case, direction: Vector, reaches: Sequence[float], noise: float = 0.0
 ) -> Wide | None:
     """How well the claim agrees along one direction.
 
@@ -180,29 +179,22 @@ def _along(
 
     Returns:
         None if no window agrees; if one before the result, or the next one after it, contradicts by more than three
-        tolerances; if the pair's largest entry is zero; or if the values have a slope of their own (`_sloped`).
+        tolerances; or if the values have a slope of their own (`_sloped`).
     """
-    rows = site.claim.block == pair[1]
-    scale = max(case.least, site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], focus.judged))
-    if not scale > 0:
-        return None
-    stop = _stop(site, direction, rows) if case.iterating else None
-    if stop is None and not case.sloped and _sloped(site, direction, rows, scale):
+    if case.stop is None and not case.sloped and _sloped(site, direction, rows, case.scale):
         return None
     known: dict[float, Stretch] = {}
     if np.count_nonzero(rows) > FEW_ROWS:  # the row of the largest slope needs one gradient at every place
         steep = np.arange(rows.size) == int(np.where(rows, np.abs(site.claim.forms @ direction), -1.0).argmax())
-        weighed = (
-            _weigh(site, levels, steep, stop, scale) for levels in _windows(site, direction, reaches, steep, known)
-        )
+        weighed = (_weigh(site, levels, steep, case) for levels in _windows(site, direction, reaches, steep, known))
         if not any(off <= 1 and wide.resolution <= case.limit for off, wide in weighed):
             return None
     best: Wide | None = None
     for levels in _windows(site, direction, reaches, rows, known):
-        off, wide = _weigh(site, levels, rows, stop, scale)
+        off, wide = _weigh(site, levels, rows, case)
         agrees = off <= 1 and wide.resolution <= (case.limit if best is None else best.resolution)
         is_known = wide.noise <= FAIL_FACTOR * noise
-        if (agrees or off > FAIL_FACTOR) and (is_known or _is_noise(site, levels, rows, stop, case)):
+        if (agrees or off > FAIL_FACTOR) and (is_known or _is_noise(site, levels, rows, case)):
             if not agrees:
                 return None
             if best is None:
@@ -285,7 +277,7 @@ def _stop(site: Site, direction: Vector, rows: Mask) -> _Stop:
     return _Stop(place=abs(place), jump=jump if found is not None or jump <= LOOSE * size else 0.0)
 
 
-def _is_noise(site: Site, levels: Sequence[Stretch], rows: Mask, stop: _Stop | None, case: _Case) -> bool:
+def _is_noise(site: Site, levels: Sequence[Stretch], rows: Mask, case: _Case) -> bool:
     """Whether the noise of the residual consists of rounding or jumps, rather than of fine structure of the function.
 
     Noise of a few roundings of the format that holds the values is rounding. Otherwise the roughest rows must have a
@@ -299,21 +291,21 @@ def _is_noise(site: Site, levels: Sequence[Stretch], rows: Mask, stop: _Stop | N
     if case.stored is not None:
         rounding = np.maximum(rounding, ROUNDINGS * case.stored.roundoff * coarsest.sizes)
     noise = np.where(rows & (coarsest.noise > rounding), coarsest.noise, 0.0)
+    stop = case.stop
     if stop is not None and (stop.jump >= JUMPING * noise.max() or (case.gap < LOOSE and stop.place <= coarsest.reach)):
         return True
     roughest = [row for row in np.argsort(-noise)[:TRIES].tolist() if noise[row] > 0.1 * noise.max()]
     return coarsest.jumps(roughest, JUMPING)
 
 
-def _weigh(site: Site, levels: Sequence[Stretch], rows: Mask, stop: _Stop | None, scale: float) -> tuple[float, Wide]:
+def _weigh(site: Site, levels: Sequence[Stretch], rows: Mask, case: _Case) -> tuple[float, Wide]:
     """Compare the slope of the residual with its tolerance, at all the given lengths of interval.
 
     Args:
         site: the point.
         levels: the residual at each length.
         rows: the rows to compare.
-        stop: where the number of iterations changes, if forward iterates.
-        scale: the pair's largest scaled entry.
+        case: what is known of the pair.
 
     Returns:
         The largest slope of the residual in units of its tolerance, over all rows and lengths; and the error and
@@ -321,16 +313,16 @@ def _weigh(site: Site, levels: Sequence[Stretch], rows: Mask, stop: _Stop | None
     """
     size = float(np.abs(site.row_values()[-rows.size :][rows]).max())
     noise = np.maximum.reduce([level.noise for level in levels])[rows]
-    if stop is not None:
-        noise = np.full(noise.size, max(stop.jump, float(noise.max())))
-    roughness = ROUGHNESS if stop is None else UNFINISHED
+    if case.stop is not None:
+        noise = np.full(noise.size, max(case.stop.jump, float(noise.max())))
+    roughness = ROUGHNESS if case.stop is None else UNFINISHED
     tolerances = [np.maximum(level.uncertainty[rows], roughness * noise / level.reach) for level in levels]
     errors = [np.abs(level.slope[rows]) for level in levels]
     off = max(_largest_ratio(error, tolerance) for error, tolerance in zip(errors, tolerances, strict=True))
     finest = min(range(len(levels)), key=lambda k: float(tolerances[k].max()))
     return off, Wide(
-        error=float(errors[finest].max()) / scale,
-        resolution=2 * FAIL_FACTOR * float(tolerances[finest].max()) / scale,
+        error=float(errors[finest].max()) / case.scale,
+        resolution=2 * FAIL_FACTOR * float(tolerances[finest].max()) / case.scale,
         noise=float(noise.max()) / size if size > 0 else 0.0,
         reach=levels[0].reach,
     )

@@ -249,7 +249,8 @@ class SomeRows(VectorMap):
 
     def effort(self, x: Vector) -> Effort | None:
         """The inner map's effort."""
-        return self.inner.effort(x)
+        effort = self.inner.effort(x)
+        return effort if effort is None or effort.value is None else replace(effort, value=effort.value[self.rows])
 
     def vjp(self, x: Vector, cotangent: Vector) -> Vector:
         """The claimed gradient of those outputs, times the cotangent."""

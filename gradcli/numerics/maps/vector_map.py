@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,12 @@ class Effort:
     Attributes:
         lines: the count of every line that runs.
         may_repeat: False only if this code has no loop, does not call itself, and no line ran twice.
+        value: the value computed, if it is known.
     """
 
     lines: Mapping[Any, int]
     may_repeat: bool = True
+    value: Vector | None = field(default=None, compare=False)
 
 
 class VectorMap(ABC):

@@ -16,7 +16,7 @@ from gradcli.numerics.claims.site import Site
 from gradcli.numerics.maps.floats import Vector
 from gradcli.numerics.maps.vector_map import Effort
 from gradcli.numerics.sampling.directions import TRIES, moved, random_direction
-from gradcli.numerics.sampling.line import GRID_BITS, narrowed, on_grid
+from gradcli.numerics.sampling.line import GRID_BITS, on_grid
 
 FARTHER = tuple(sign * t for t in (0.125, 0.25, 0.5, 0.9, 1.4, 2.0, 3.0, 4.0, 32.0, 1024.0) for sign in (1.0, -1.0))
 """Places, in magnitudes of x, at which the number of steps is compared with that at x. The last are far away: Newton's
@@ -27,6 +27,8 @@ SHORT_STEP = 2.0**-14
 """A step so short that the number of iterations is usually the same at both ends."""
 LONG_STEPS = (0.02, 0.1, 0.3)
 """Steps that are long enough to cross places where the number of iterations changes."""
+SAME_CHANGE = 7
+"""Over so many halvings of an interval, the change of values across it stays the same if there is a jump inside."""
 EXPLAINED = 10.0
 """An early stop explains a difference of up to ten times the error that it was seen to make."""
 LOOSE = 1e-3
@@ -70,7 +72,7 @@ def _is_exact(site: Site) -> bool:
     also if it treats the sizes of an integrator's steps as constants. If the kink is less than a tenth of the claimed
     slope (`EXPLAINED`), curvature close by may look like it.
     """
-    direction = random_direction(np.random.default_rng(0), site.scales)
+    direction = _through_all_inputs(site)
     stop = where_it_stops(site, direction)
     bend = _bend(site, direction, stop)
     if stop is None or bend is None:
@@ -135,18 +137,54 @@ def where_it_stops(site: Site, direction: Vector) -> tuple[float, Vector] | None
         same at all places of `FARTHER`.
     """
     here = effort_at(site, site.x)
-
-    def others(t: float) -> float:
-        return float(_other_steps(here, effort_at(site, site.x + t * direction)))
-
-    for t in FARTHER if here is not None else ():
-        if not others(t):
+    for t in FARTHER:
+        there = effort_at(site, site.x + t * direction)
+        if here is None or there is None or not _other_steps(here, there):
             continue
-        *_, found = narrowed(others, 0.0, t, GRID_BITS)
-        before, after = site.read(site.x + found.low * direction), site.read(site.x + found.high * direction)
+        place, before, after = _where_steps_change(site, direction, here, t, there)
         if _comparable(site, before, after):
-            return found.high, np.abs(after - before)
+            return place, np.abs(after - before)
     return None
+
+
+def _where_steps_change(
+    site: Site, direction: Vector, here: Effort, t: float, there: Effort
+) -> tuple[float, Vector, Vector]:
+    """The place between x and the parameter t where the number of iterations changes, and the rows on both its sides.
+
+    The interval is halved until the change of the values across it has stayed the same, to a third, over the last
+    `SAME_CHANGE` halvings: a jump J and a slope s over the length h change the values by J + h s, so that h s is then
+    less than a hundredth of J. Without a jump, it is halved `GRID_BITS` times. Rows are NaN outside the domain.
+    """
+    low, high, near, far = 0.0, t, here, there
+    changes: list[float] = []
+    for _ in range(GRID_BITS):
+        middle = on_grid(0.5 * (low + high))
+        between = effort_at(site, site.x + middle * direction)
+        if between is None:
+            outside = np.full(site.row_values().size, np.nan)
+            return high, outside, outside
+        if _other_steps(here, between):
+            high, far = middle, between
+        else:
+            low, near = middle, between
+        changes.append(_largest_change(near, far))
+        if len(changes) > SAME_CHANGE and 0 < np.max(changes[-SAME_CHANGE:]) <= 1.5 * np.min(changes[-SAME_CHANGE:]):
+            break
+    return high, _rows_at(site, site.x + low * direction, near), _rows_at(site, site.x + high * direction, far)
+
+
+def _largest_change(one: Effort, two: Effort) -> float:
+    """The largest change of an output between two evaluations; NaN if a value is not known."""
+    if one.value is None or two.value is None:
+        return np.nan
+    with np.errstate(all="ignore"):
+        return float(np.abs(two.value - one.value).max(initial=0.0))
+
+
+def _rows_at(site: Site, x: Vector, effort: Effort) -> Vector:
+    """The rows at x, from the evaluation that counted its steps if that gave the value."""
+    return site.read(x) if effort.value is None else site.rows_of(effort.value)
 
 
 def left_by_stopping(site: Site, direction: Vector) -> tuple[float, Vector]:
@@ -169,8 +207,7 @@ def left_by_stopping(site: Site, direction: Vector) -> tuple[float, Vector]:
     if found is not None:
         return found
     if site.known_left is None:
-        all_inputs = random_direction(np.random.default_rng(0), site.scales)
-        elsewhere = _left_along(site, all_inputs)
+        elsewhere = _left_along(site, _through_all_inputs(site))
         site.known_left = np.zeros(site.row_values().size) if elsewhere is None else elsewhere[1]
     return np.inf, site.known_left
 
@@ -244,3 +281,7 @@ def effort_at(site: Site, x: Vector) -> Effort | None:
     with suppress(Exception):
         return site.map.effort(x)
     return None
+
+
+def _through_all_inputs(site: Site) -> Vector:
+    return random_direction(np.random.default_rng(0), site.scales)
