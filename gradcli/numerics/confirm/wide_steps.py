@@ -20,7 +20,15 @@ from gradcli.numerics.differences.formats import Format
 from gradcli.numerics.maps.floats import EPS, Mask, Vector
 from gradcli.numerics.maps.sizes import ROUNDING
 from gradcli.numerics.outcome import Pair
-from gradcli.numerics.regularity.iteration import LOOSE, iterates, left_by_stopping, where_it_stops
+from gradcli.numerics.regularity.iteration import (
+    EXPLAINED,
+    LOOSE,
+    SHORT_STEP,
+    errors_elsewhere,
+    iterates,
+    left_by_stopping,
+    where_it_stops,
+)
 from gradcli.numerics.regularity.stored_format import format_at
 from gradcli.numerics.sampling.directions import TRIES, Focus, focuses, random_direction
 from gradcli.numerics.sampling.line import GRID, Line, on_grid
@@ -62,27 +70,32 @@ class Wide:
         resolution: every error above this, in the same unit, would have been detected.
         noise: the distance of the values from a smooth curve, relative to the largest value.
         reach: the longest step.
+        adaptive: whether forward adapts the number of its steps without a jump.
     """
 
     error: float
     resolution: float
     noise: float
     reach: float
+    adaptive: bool = False
 
     @property
     def note(self) -> str:
         """Why the resolution is coarse, in one sentence."""
-        jumps = (
+        cause = (
             f"forward's values jump by about {self.noise:.0e} of their magnitude (from rounding, or an iteration "
             "that stops early)"
         )
-        cause = "the outputs change little relative to their magnitude" if self.exact else jumps
+        if self.adaptive:
+            cause = f"forward adapts the number of its steps, and its slopes have errors of about {self.error:.0e}"
+        elif self.exact:
+            cause = "the outputs change little relative to their magnitude"
         return f"accepted, but {cause}, so an error below {of_largest(self.resolution)} would not have been caught"
 
     @property
     def exact(self) -> bool:
         """Whether the values are as smooth as float64 allows."""
-        return self.noise <= ROUNDING
+        return not self.adaptive and self.noise <= ROUNDING
 
 
 def agreement(site: Site, pair: Pair, gap: float, *, sloped: bool = False, least: float = 0.0) -> Wide | None:
@@ -114,6 +127,9 @@ def agreement(site: Site, pair: Pair, gap: float, *, sloped: bool = False, least
     if not scale > 0:
         return None
     direction = steepest(site, rows, whole)
+    adaptive = _across_steps(site, rows, (direction, random_direction(site.rng, whole.drawn)), scale, gap)
+    if adaptive is not None:
+        return adaptive if adaptive.resolution <= limit else None
     stop = _stop(site, direction, rows) if iterates(site) else None
     case = _Case(limit=limit, stored=stored, gap=gap, stop=stop, sloped=sloped, scale=scale)
     first = _along(site, rows, case, direction, REACHES)
@@ -158,6 +174,34 @@ class _Case:
     stop: _Stop | None
     sloped: bool
     scale: float
+
+
+def _across_steps(site: Site, rows: Mask, directions: Sequence[Vector], scale: float, gap: float) -> Wide | None:
+    """How well the claim agrees with an integrator that adapts its steps, from its errors where they are others.
+
+    An error of the claim is there at any number of steps; the errors of such a forward change. Where the row with the
+    largest error has less than a third of it at some place, or the other sign, they are forward's. Those of the claim
+    are then no larger than a few times the largest.
+
+    Returns:
+        None if forward is not such an integrator, or the errors are alike at all places.
+    """
+    largest = gap * scale
+    for direction in directions:
+        found = errors_elsewhere(site, direction)
+        here = np.abs((site.claim.forms @ direction)[rows]).max()
+        slopes, errors = (np.array([each[k][-rows.size :][rows] for each in found]) for k in (0, 1))
+        sizes = np.abs(slopes).max(axis=1, initial=0.0) if found else np.zeros(0)
+        telling = EXPLAINED * sizes > here
+        if np.count_nonzero(telling) < TRIES:
+            return None
+        relative = errors[telling] / sizes[telling, None]
+        worst = relative[:, np.unravel_index(np.abs(relative).argmax(), relative.shape)[1]]
+        if 3 * (worst / worst[np.abs(worst).argmax()]).min() >= 1:
+            return None
+        largest = max(largest, float(np.abs(worst).max()) * here)
+    error = largest / scale
+    return Wide(error=error, resolution=2 * FAIL_FACTOR * error, noise=0.0, reach=SHORT_STEP, adaptive=True)
 
 
 def steepest(site: Site, rows: Mask, focus: Focus) -> Vector:

@@ -31,6 +31,8 @@ SAME_CHANGE = 7
 """Over so many halvings of an interval, the change of values across it stays the same if there is a jump inside."""
 EXPLAINED = 10.0
 """An early stop explains a difference of up to ten times the error that it was seen to make."""
+OFTEN = 0.1
+"""Differences below this part are often due to an early stop; larger ones are not explained by it so easily."""
 LOOSE = 1e-3
 """Differences below this part of the largest entry are UNDECIDED if forward iterates or the claim is noisy: an early
 stop at a usual tolerance, or rounding, may explain them. Larger ones need more evidence to be explained."""
@@ -58,10 +60,9 @@ def _iterates(site: Site) -> bool:
     here = effort_at(site, site.x)
     if here is None or not here.may_repeat or here != effort_at(site, site.x):
         return False
-    points = [moved(site.rng, site.x, site.scales) for _ in range(TRIES)]
-    for t in FARTHER:
-        points.append(site.x + t * random_direction(site.rng, site.scales))
-    return any(_differs(site, x, here) for x in points) and not _is_exact(site)
+    steps = [moved(site.rng, site.x, site.scales) - site.x for _ in range(TRIES)]
+    steps += [t * random_direction(site.rng, site.scales) for t in FARTHER]
+    return any(_differs(site, step, here) for step in steps) and not _is_exact(site)
 
 
 def _is_exact(site: Site) -> bool:
@@ -102,6 +103,8 @@ def stops_early(site: Site, first: Reading) -> bool:
       where the number of iterations changes. That distance is taken as 1/8 to 1. The rows share one stopping rule, so
       that N of a row is at least a third of the largest N: its own may be small by accident.
 
+    So does an integrator that adapts its steps, if the error is another one elsewhere (`_changes_with_steps`).
+
     Args:
         site: the point.
         first: the direction along which the claim differs.
@@ -119,7 +122,60 @@ def stops_early(site: Site, first: Reading) -> bool:
             return True
     place, left = left_by_stopping(site, first.direction)
     left = EXPLAINED * np.maximum(left, left.max() / 3)  # the rows share one stopping rule
-    return bool((first.error <= left / np.clip(abs(place), FARTHER[0], 1.0))[leading].all())
+    if (first.error <= left / np.clip(abs(place), FARTHER[0], 1.0))[leading].all():
+        return True
+    return _changes_with_steps(site, first)
+
+
+def _changes_with_steps(site: Site, first: Reading) -> bool:
+    """Whether the error of the row with the largest one is that of an integrator's steps (`errors_elsewhere`).
+
+    It is if the claim is right to a third of the error at some place, or wrong with the other sign. Errors above
+    `OFTEN` are the claim's.
+    """
+    row = int(np.nanargmax(first.error))
+    claimed = float(site.claim.along(first.direction)[0][row])
+    error = claimed - float(first.numeric[row])
+    if not abs(error) < OFTEN * abs(claimed):
+        return False
+    elsewhere = ((slopes[row], errors[row]) for slopes, errors in errors_elsewhere(site, first.direction))
+    telling = [(slope, off) for slope, off in elsewhere if EXPLAINED * abs(slope) > abs(claimed)]
+    return any(3 * (off / slope) / (error / claimed) < 1 for slope, off in telling)
+
+
+def errors_elsewhere(site: Site, direction: Vector) -> list[tuple[Vector, Vector]]:
+    """The claimed slopes of an integrator that adapts its steps, at x and where it takes another number, and errors.
+
+    The error of such a forward is smooth as long as the number of steps stays the same, and so is that of its slope,
+    which may be some percent: over every shorter step it looks like an error of the claim. Its size and sign change
+    with the number of steps, though. Places up to four magnitudes away are tried, along random directions through all
+    inputs, until there are five with values that can be compared (`GROWN`).
+
+    Args:
+        site: the point.
+        direction: the direction of the slopes.
+
+    Returns:
+        The slopes and errors of all rows, for every place; nothing if forward is not such an integrator.
+    """
+    all_inputs = _through_all_inputs(site)
+    if not iterates(site) or _bend(site, all_inputs, where_it_stops(site, all_inputs)) is None:
+        return []
+    here = effort_at(site, site.x)
+    found: list[tuple[Vector, Vector]] = []
+    for t in (0.0, *TRIES * FARTHER[:16]):
+        if len(found) == 5:
+            break
+        x = site.x + on_grid(t) * random_direction(site.rng, site.scales)
+        if t and not _other_steps(here, effort_at(site, x)):
+            continue
+        with suppress(Exception):  # outside the domain
+            claim = site.claim_at(x)
+            ends = [site.read(x + step * direction) for step in (SHORT_STEP, -SHORT_STEP)]
+            if claim is not None and _comparable(site, *ends):
+                slopes = claim.along(direction)[0]
+                found.append((slopes, slopes - (ends[0] - ends[1]) / (2 * SHORT_STEP)))
+    return found
 
 
 def where_it_stops(site: Site, direction: Vector) -> tuple[float, Vector] | None:
@@ -252,13 +308,17 @@ def _comparable(site: Site, *values: Vector) -> bool:
     return all(float(np.abs(there).max()) <= GROWN * here for there in values)
 
 
-def _differs(site: Site, x: np.ndarray, here: Effort) -> bool:
-    """Whether the number of steps at x differs from that at the point, and both are the same in a second run.
+def _differs(site: Site, step: Vector, here: Effort) -> bool:
+    """Whether the number of steps at x + `step` differs from that at x, and both are the same in a second run.
 
-    A cache that is filled, or a callback, changes the counts of one run only.
+    A cache that is filled, or a callback, changes the counts of one run only. Outside the domain, the step is divided
+    by 8 up to three times.
     """
-    effort = effort_at(site, x)
-    return _other_steps(here, effort) and effort == effort_at(site, x) and here == effort_at(site, site.x)
+    for x in (site.x + step / 8**k for k in range(TRIES + 1)):
+        effort = effort_at(site, x)
+        if effort is not None:
+            return _other_steps(here, effort) and effort == effort_at(site, x) and here == effort_at(site, site.x)
+    return False
 
 
 def _other_steps(here: Effort | None, there: Effort | None) -> bool:

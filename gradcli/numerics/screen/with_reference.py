@@ -17,7 +17,7 @@ from gradcli.numerics.reference.arbitration import Dispute, Ruling, settle
 from gradcli.numerics.reference.discrepancy import Discrepancy, compare, compare_all, wrong_focus
 from gradcli.numerics.reference.symmetric import OTHER_SHARES, on_symmetric_changes, share_alike
 from gradcli.numerics.regularity.gradient_noise import jitter
-from gradcli.numerics.regularity.iteration import LOOSE, stops_early
+from gradcli.numerics.regularity.iteration import LOOSE, OFTEN, stops_early
 from gradcli.numerics.regularity.stored_format import significance_of
 from gradcli.numerics.sampling.directions import LONG
 from gradcli.numerics.screen.certification import certify
@@ -25,8 +25,6 @@ from gradcli.numerics.screen.pair_result import PairResult
 from gradcli.numerics.screen.small_entries import wrong_in_small_rows, wrong_in_the_tail
 from gradcli.numerics.wording import of_largest
 
-OFTEN = 0.1
-"""Differences above this part of the largest entry are not attributed to an early stop, which makes smaller ones."""
 LARGE = (
     "the outputs change little relative to their magnitude, so the error shows only in finite differences with steps "
     "as large as the input"

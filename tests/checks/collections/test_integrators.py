@@ -31,6 +31,18 @@ def test_the_derivative_of_the_exact_solution_is_not_held_against_the_integrator
     assert case.verdict in (Verdict.PASSED, Verdict.INCONCLUSIVE), case.findings
 
 
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("name", "factor"), [("decay of low order", 1.0), ("decay of low order", 1.3)])
+def test_errors_that_change_with_the_number_of_steps_are_the_integrators(name: str, factor: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    start, rate = (torch.tensor(v, requires_grad=True) for v in (rng.uniform(0.1, 0.9, 3), rng.uniform(0.7, 1.4)))
+    target = function(torch, KNOWN[name], (factor, 1.0))
+    (case,) = gradcli.check(target, (start, rate), order=1, seed=seed, shrink=False, only=["gradient"]).cases
+    assert case.verdict is (Verdict.PASSED if factor == 1.0 else Verdict.FAILED), case.findings
+    assert factor != 1.0 or "adapts the number of its steps" in " ".join(case.notes)
+
+
 @pytest.mark.parametrize("factor", [1.0, -1.0])
 @pytest.mark.usefixtures("unexplained")
 def test_an_error_that_stopping_leaves_in_one_row_may_be_left_in_each(factor: float) -> None:
