@@ -227,6 +227,30 @@ def test_logits_handed_over_fail_unless_that_is_allowed(ns, parts):
     assert [f.kind for f in case.findings] == [FindingKind.WRONG_FACTOR]
 
 
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize(("scale", "of_total"), [(1.0, 1.0), (1.01, 1.0), (1.0, 1.01)])
+def test_what_is_added_to_an_input_marked_dirty_has_its_gradient_in_any_layout(ns, scale, of_total, hidden):
+    class Accumulate(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, total):
+            ctx.save_for_backward(x)
+            ctx.mark_dirty(total)
+            total.add_((x.detach() if hidden else x).sin())
+            return total
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return scale * g * x.cos(), of_total * g
+
+    given = tuple(ns.tensor(0.25 * np.arange(1.0, 7).reshape(2, 3) - k, requires_grad=True) for k in (0, 1))
+    case = gradcli.check(Accumulate, given, order=1, shrink=False).cases[0]
+    wrong = [name for name, factor in (("x", scale), ("total", of_total)) if factor != 1]
+    assert [f.input for f in case.findings] == wrong
+    assert {f.kind for f in case.findings} <= {FindingKind.WRONG_FACTOR}
+    assert case.verdict is (Verdict.FAILED if wrong else Verdict.PASSED)
+
+
 ANY = {
     "wrong-factor": lambda x, g: 1.5 * g * x,
     "wrong-sign": lambda x, g: -2 * g * x,

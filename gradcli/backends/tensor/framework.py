@@ -81,9 +81,11 @@ class Framework(ABC):
         return id(tensor)
 
     def strided(self, tensor: Any) -> Any:
-        """The same values in every other column of a buffer, with a constant between them."""
-        gaps = self.namespace.full_like(tensor.detach(), 0.625)
-        return self.namespace.stack([tensor, gaps], -1)[..., 0]
+        """The same values, outside the graph, in every other column of a buffer with a constant between them."""
+        plain = tensor.detach()
+        buffer = plain.new_full((*plain.shape, 2), 0.625)
+        buffer[..., 0].copy_(plain)
+        return buffer[..., 0]
 
     def as_tensor(self, array: NDArray[Any]) -> Any:
         """A leaf with these values, in the array's own memory where that can be: to clone, not to hand to a user."""
@@ -147,9 +149,14 @@ class Framework(ABC):
             raise UsageError(f"layout {sparsity.layout}: the {self.name} backend has no sparse tensors")
         return tensor if dtype is None else tensor.to(getattr(self.namespace, dtype))
 
-    def in_memory_of(self, tensor: Any, laid: Any) -> Any:  # noqa: ARG002 - for those that override it
-        """`tensor` with the memory of `laid`, which has the same values; `laid` itself if that is not possible."""
-        return laid
+    def in_memory_of(self, tensor: Any, laid: Any) -> Any:
+        """`tensor` in the memory of `laid`, which has the same values, without the views in the graph.
+
+        A framework loses the other inputs of a Function that writes into a view, and PyTorch does not differentiate
+        views for a sparse gradient.
+        """
+        tensor.data = laid.detach()
+        return tensor
 
     def to_host(self, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """Outputs of the user's code, each tensor as an ordinary one in the host's memory, connected by the graph."""

@@ -25,7 +25,7 @@ def in_64_bits(arguments: Sequence[Argument]) -> tuple[tuple[Argument, ...], dic
 
 
 def laid_out(framework: Framework, tensor: Any, layout: Layout) -> Any:
-    """A tensor of the same values, connected to `tensor` by the graph, that lies in memory as asked.
+    """A tensor of the same values that lies in memory as asked, for a cotangent or for `in_memory_of`.
 
     Strided: every other column of a buffer twice as wide, a constant between them, so that code which reads on past an
     entry reads what depends on no input. Transposed: the last two axes exchanged in memory. Expanded: one number for

@@ -71,13 +71,6 @@ class TorchFramework(Framework):
             return id(tensor)
         return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.is_conj(), tensor.is_neg()
 
-    def strided(self, tensor: Any) -> Any:
-        """The same without a graph: cotangents need none, and inputs lie in this memory by `in_memory_of`."""
-        plain = tensor.detach()
-        buffer = plain.new_full((*plain.shape, 2), 0.625)
-        buffer[..., 0].copy_(plain)
-        return buffer[..., 0]
-
     def _values_of(self, plain: Any) -> NDArray[Any]:
         try:
             found: NDArray[Any] = plain.numpy()
@@ -190,11 +183,6 @@ class TorchFramework(Framework):
         if sparsity is not None:
             given = sparse_tensor(given, sparsity)
         return given if self.is_plain else given.to(self.device)
-
-    def in_memory_of(self, tensor: Any, laid: Any) -> Any:
-        """Without the views in the graph, which PyTorch does not differentiate for a sparse gradient."""
-        tensor.data = laid.detach()
-        return tensor
 
     def to_host(self, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """Dense, on the CPU."""
