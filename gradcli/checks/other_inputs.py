@@ -15,7 +15,14 @@ from gradcli.checks.iteration import iterates, stays_wrong
 from gradcli.checks.other_points.bounds import Bounds, all_bounds_of, is_drawn, with_closed_ends
 from gradcli.checks.other_points.comparison import Comparison, close, pulled
 from gradcli.checks.other_points.failing import failures
-from gradcli.checks.other_points.points import TOGETHER, Arguments, combined_point, other_points, zero_points
+from gradcli.checks.other_points.points import (
+    TOGETHER,
+    Arguments,
+    combined_point,
+    documented_points,
+    other_points,
+    zero_points,
+)
 from gradcli.checks.other_points.proof import note_of, overflow_note, simplest, wrong_at
 from gradcli.checks.other_points.structure import equal_eigenvalues, label_of_equal_eigenvalues
 from gradcli.checks.other_points.thresholds import around_places, between_thresholds
@@ -57,7 +64,10 @@ class OtherInputsCheck(Check):
             return
         witness, info = subject.body_map(1), subject.info
         wanted = self.name in situation.settings.only or not info.has_autodiff
-        if witness is None and (not wanted or (info.backward is None and info.has_autodiff)):  # no rule of its own
+        if witness is None and info.backward is None and info.has_autodiff:  # no rule of its own
+            return
+        if witness is None and not wanted:
+            yield from self._documented(situation)
             return
         all_bounds = all_bounds_of(subject.arguments, subject.active)
         drawn = {place: bounds for place, bounds in all_bounds.items() if is_drawn(subject.arguments[place])}
@@ -70,15 +80,28 @@ class OtherInputsCheck(Check):
         compared, overflow = False, None
         for part in parts + ([all_bounds] if all_bounds.keys() != drawn.keys() else []):
             sweep = _Sweep(situation, witness, part, is_first=part is drawn, counts=part in parts)
-            for found in sweep.doubtful():
-                evidence = self._judged(situation, found, counts=part in parts)
+            if evidence := self._first_judged(situation, sweep.doubtful(), counts=part in parts):
                 yield from evidence
-                if evidence:
-                    return
+                return
             compared = compared or sweep.compared
             overflow = overflow or sweep.overflow
         if compared or overflow is not None:
             yield self.passed(*([] if overflow is None else [overflow_note(subject, *overflow)]))
+
+    def _documented(self, situation: Situation) -> list[Evidence]:
+        """What differences show to be wrong at zeros that documentation allows, where forward has no body to ask."""
+        subject = situation.subject
+        if situation.sizes_given:
+            return []
+        all_bounds = all_bounds_of(subject.arguments, subject.active)
+        drawn = {place: bounds for place, bounds in all_bounds.items() if is_drawn(subject.arguments[place])}
+        bounds = with_closed_ends(drawn, subject.arguments, hints_of(situation).values.closed)
+        sweep = _Sweep(situation, None, bounds, is_first=False, counts=True)
+        evidence = self._first_judged(situation, sweep.documented(), counts=True)
+        return evidence or ([self.passed()] if sweep.compared else [])
+
+    def _first_judged(self, situation: Situation, doubtful: Iterator[Comparison], *, counts: bool) -> list[Evidence]:
+        return next(filter(None, (self._judged(situation, found, counts=counts) for found in doubtful)), [])
 
     def _judged(self, situation: Situation, found: Comparison, *, counts: bool) -> list[Evidence]:
         """What is wrong at one of the other inputs: failures where they count, else a note; nothing if it is right."""
@@ -158,7 +181,6 @@ class _Sweep:
         """The inputs to be checked by differences, up to a limit."""
         situation, subject, witness = self._situation, self._situation.subject, self._witness
         generator = np.random.default_rng([situation.seed, 23])
-        asked = 0
         cotangent = subject.codomain.flatten(situation.cotangents(number=1))
         together = combined_point(subject.arguments, self._all_bounds, generator)
         combined = None if together is None or witness is None else self._first_compared(cotangent, [together])
@@ -174,7 +196,21 @@ class _Sweep:
         zeros = zero_points(subject.arguments, self._all_bounds) if self._counts else ()
         matrices = equal_eigenvalues(subject.arguments, subject.active) if self._is_first else ()
         kinds = ((points, False), (zeros, True), (others, False), (matrices, False))
-        for candidates, zero in itertools.chain.from_iterable(zip(each, itertools.repeat(z)) for each, z in kinds):
+        each = itertools.chain.from_iterable(zip(each, itertools.repeat(z)) for each, z in kinds)
+        yield from self._doubtful_of(cotangent, each)
+
+    def documented(self) -> Iterator[Comparison]:
+        """The same at values that documentation allows."""
+        subject = self._situation.subject
+        cotangent = subject.codomain.flatten(self._situation.cotangents(number=1))
+        points = documented_points(subject.arguments, self._all_bounds)
+        yield from self._doubtful_of(cotangent, zip(points, itertools.repeat(False)))
+
+    def _doubtful_of(
+        self, cotangent: FloatArray, tried: Iterable[tuple[Iterable[Arguments], bool]]
+    ) -> Iterator[Comparison]:
+        situation, asked = self._situation, 0
+        for candidates, zero in tried:
             found = self._first_compared(cotangent, candidates, zero=zero)
             self.compared = self.compared or found is not None
             if found is None or asked >= found.most_asked or not found.doubtful(situation, special=self._counts):

@@ -29,7 +29,7 @@ _DRAWN_FREELY = ("normal", "uniform", "positive", "unit", "open-interval", "unit
 class Bounds:
     """Where the entries of an input may lie: in an open interval, all `distinct`, or `ordered` as they are.
 
-    The ends in `closed` belong to it.
+    What is in `closed`, which are ends or values inside, belongs to it by what documentation says.
     """
 
     low: float
@@ -58,10 +58,10 @@ def all_bounds_of(arguments: Sequence[Argument], active: Sequence[int]) -> dict[
 def with_closed_ends(
     all_bounds: Mapping[int, Bounds], arguments: Sequence[Argument], closed: Mapping[str, tuple[float, ...]]
 ) -> dict[int, Bounds]:
-    """The bounds with those ends closed that documentation counts among the values of an argument, by its name."""
+    """The bounds with the values that documentation counts among those of an argument, by its name: ends, or zero."""
     found = dict(all_bounds)
     for place, bounds in all_bounds.items():
-        ends = tuple(end for end in closed.get(arguments[place].name, ()) if end in (bounds.low, bounds.high))
+        ends = tuple(end for end in closed.get(arguments[place].name, ()) if bounds.low <= end <= bounds.high)
         found[place] = replace(bounds, closed=ends) if ends else bounds
     return found
 

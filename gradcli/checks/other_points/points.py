@@ -112,6 +112,26 @@ def zero_points(arguments: Sequence[Argument], all_bounds: Mapping[int, Bounds])
             )
 
 
+def documented_points(arguments: Sequence[Argument], all_bounds: Mapping[int, Bounds]) -> Iterator[Iterator[Arguments]]:
+    """The arguments with values that documentation allows inside an interval: in one entry, then in every other.
+
+    A product of all entries has a derivative at one zero, and none at two. The ends of an interval are left out: a
+    guard there, as in log(max(x, 1e-6)), is told from a mistake only by what autodiff of forward's body gives.
+    """
+    inside = {i: [v for v in b.closed if b.low < v < b.high] for i, b in all_bounds.items() if not b.distinct}
+    for place in [i for i, values in inside.items() if values][:_MOST_CALLS]:
+        for step in dict.fromkeys((arguments[place].value.size, 2)):
+            moved = partial(_with_values, values=inside[place], step=step)
+            yield iter((_changed(arguments, {place: all_bounds[place]}, moved),))
+
+
+def _with_values(entries: NDArray[Any], _bounds: Bounds, values: Sequence[float], step: int) -> NDArray[Any]:
+    found = entries.copy()
+    chosen = found[step // 2 :: step]
+    chosen[:] = _repeated(values, chosen.size)
+    return found
+
+
 def _with_zeros(entries: NDArray[Any], _bounds: Bounds, count: int) -> NDArray[Any]:
     return np.where(np.arange(entries.size) < count, np.zeros((), entries.dtype), entries)
 

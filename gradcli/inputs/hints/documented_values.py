@@ -153,7 +153,7 @@ class Documented:
     `constants` get no gradient, and `fixed` are called constants; `domains` are texts as `parse_domain` takes them;
     `types` are "float", "int", "bool" or "scalar" for what is a single number; `shapes` are those of which a text gives
     the last axis alone; `complexes` are complex and `reals` real; `words` are the texts that an argument may be, of two
-    or more; `closed` are the ends of domains that belong to them, as 0 does where all is non-negative.
+    or more; `closed` are ends of domains that belong to them, as 0 does where all is non-negative, and zeros allowed.
     """
 
     domains: Mapping[str, str] = field(default_factory=dict)
@@ -238,16 +238,16 @@ def documented_values(
         domains=domains, types=types, shapes=lasts, words=words, constants=frozenset(constants), fixed=frozenset(fixed),
         complexes=frozenset(name for name, system in systems.items() if system == "complex"),
         reals=frozenset(name for name, system in systems.items() if system == "real"),
-        closed=_closed_ends(domains, texts),
+        closed=_closed(names, domains, texts),
     )  # fmt: skip
 
 
-def _closed_ends(domains: Mapping[str, str], texts: Sequence[str]) -> Mapping[str, tuple[float, ...]]:
-    if not domains:
+def _closed(names: Sequence[str], domains: Mapping[str, str], texts: Sequence[str]) -> Mapping[str, tuple[float, ...]]:
+    if not domains and not any("zero" in text.lower() for text in texts):
         return {}
-    from gradcli.inputs.hints.prose.closed_ends import closed_ends
+    from gradcli.inputs.hints.prose.closed_ends import closed_ends, zeros_allowed
 
-    return closed_ends(domains, texts)
+    return {**zeros_allowed(names, texts), **closed_ends(domains, texts)}
 
 
 def _with_prose(

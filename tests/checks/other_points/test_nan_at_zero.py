@@ -189,3 +189,85 @@ def test_zeros_that_gradcli_tries(ns, forward, backward, shape, outcome, mended)
     assert {e.check for e in case.evidence if e.verdict is Verdict.FAILED} == ({"other-inputs"} if fails else set())
     told = any("autodiff of forward's body is not finite there either" in note for note in case.notes)
     assert told is (outcome == "note" and not mended)
+
+
+def product(ns, words, *, divides):
+    """All partial products, with a gradient that divides by the entries or leaves one out at a time."""
+
+    class Products(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            if x.dim() != 1:
+                raise ValueError
+            ctx.save_for_backward(x)
+            return x.detach().cumprod(0)
+
+        @staticmethod
+        @ns.autograd.function.once_differentiable
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            one = ns.ones_like(x)
+            if divides:
+                sums = (g * x.cumprod(0)).flip(0).cumsum(0).flip(0)
+                return ns.where(x == 0, 0 * x, sums / ns.where(x == 0, one, x))
+            place = ns.arange(len(x))
+            return ns.stack([(g * ns.where(place == i, one, x).cumprod(0))[i:].sum() for i in range(len(x))])
+
+    Products.__doc__ = f"Partial products of x (5,){words}"
+    return Products
+
+
+def elementwise(ns, forward, derivative):
+    class Elementwise(ns.autograd.Function):
+        """x (N,), may be zero"""
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return forward(x.detach())
+
+        @staticmethod
+        @ns.autograd.function.once_differentiable
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * derivative(x)
+
+    return Elementwise
+
+
+@pytest.mark.parametrize(
+    ("words", "divides", "verdict"),
+    [
+        (", zeros allowed", False, Verdict.PASSED),
+        (", zeros allowed", True, Verdict.FAILED),
+        ("", True, Verdict.PASSED),
+        (", zeros not allowed", True, Verdict.PASSED),
+    ],
+)
+def test_a_product_at_documented_zeros(ns, words, divides, verdict):
+    (case,) = gradcli.check(product(ns, words, divides=divides), shrink=False).cases
+    assert case.verdict is verdict
+    assert {f.kind for f in case.findings} <= {FindingKind.SPECIAL_POINT}
+    assert all("x[2] = 0" in f.message for f in case.findings)
+
+
+@pytest.mark.parametrize("at_zero", [0.0, 0.5, 1.0])
+def test_any_slope_is_right_at_a_kink(ns, at_zero):
+    def derivative(x):
+        return ns.where(x == 0, at_zero + 0 * x, 1.0 * (x > 0))
+
+    (case,) = gradcli.check(elementwise(ns, lambda x: x.clamp(min=0), derivative), shrink=False).cases
+    assert case.verdict is Verdict.PASSED
+
+
+@pytest.mark.parametrize(("at_zero", "verdict"), [(0.5, Verdict.PASSED), (0.0, Verdict.FAILED)])
+def test_a_quotient_with_its_limit_at_zero(ns, at_zero, verdict):
+    def filled(x, quotient, limit):
+        return ns.where(x == 0, limit + 0 * x, quotient(ns.where(x == 0, 1 + 0 * x, x)))
+
+    target = elementwise(
+        ns,
+        lambda x: filled(x, lambda x: x.expm1() / x, 1.0),
+        lambda x: filled(x, lambda x: (x.exp() * x - x.expm1()) / x**2, at_zero),
+    )
+    assert gradcli.check(target, shrink=False).verdict is verdict

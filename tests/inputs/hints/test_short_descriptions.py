@@ -26,6 +26,8 @@ SPD = {"A": "spd"}
         ("Ab", "With a symmetric positive definite matrix A (n, n).", {"A": ("n", "n")}, SPD),
         ("ab", "A positive definite matrix a (n, n), b (n,)", {"a": ("n", "n"), "b": ("n",)}, {"a": "spd"}),
         ("xS", "x (n,), S symmetric positive definite (n, n)", {"x": ("n",), "S": ("n", "n")}, {"S": "spd"}),
+        ("A", "Square root of A (n, n) symmetric positive definite by iteration", {"A": ("n", "n")}, SPD),
+        ("A", "Square root of A (n, n) not symmetric positive definite", {"A": ("n", "n")}, {}),
         ("A", "A (n, n) need not be symmetric positive definite.", {"A": ("n", "n")}, {}),
         (
             "Ab",
@@ -114,6 +116,46 @@ def test_nouns_in_brackets(text: str, positive: str) -> None:
 def test_several_numbers() -> None:
     found = documented_values(("x", "sigma", "eps"), "", "Energy of x (N, 3); sigma and eps are scalars.")
     assert found.types == {"sigma": "scalar", "eps": "scalar"}
+
+
+@pytest.mark.parametrize(
+    ("text", "scalars"),
+    [
+        ("observations z (T,), log q and log r scalars", "qr"),
+        ("z (T,) and scalars log q, log r", "qr"),
+        ("z (T,), log q is a scalar", "q"),
+        ("z (T,), log q scalar fields, log r", ""),
+        ("the scalar log q of z (T,)", ""),
+    ],
+)
+@pytest.mark.parametrize("prefix", ["", "log_", "log"])
+def test_scalars_that_are_logarithms(text: str, scalars: str, prefix: str) -> None:
+    names = ("z", f"{prefix}q", f"{prefix}r")
+    found = documented_values(names, "", text, shapes={"z": ("T",)}).types
+    assert set(found) == {f"{prefix}{name}" for name in scalars}
+    assert set(found.values()) <= {"scalar"}
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_likelihood_of_logarithms_has_its_inputs(ns: Any, swapped: bool) -> None:
+    class Likelihood(ns.autograd.Function):
+        """Log-likelihood of observations z (T,), log q and log r scalars."""
+
+        @staticmethod
+        def forward(ctx: Any, z: Any, q: Any, r: Any) -> Any:
+            if z.dim() != 1 or q.dim() or r.dim():
+                raise ValueError
+            ctx.save_for_backward(z, q, r)
+            return (z * z).sum() / q.exp() + 3 * r.exp()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            z, q, r = ctx.saved_tensors
+            by_q, by_r = -g * (z * z).sum() / q.exp(), 3 * g * r.exp()
+            return 2 * g * z / q.exp(), *((by_r, by_q) if swapped else (by_q, by_r))
+
+    (case,) = gradcli.check(Likelihood, order=1, samples=1, shrink=False).cases
+    assert case.verdict is (Verdict.FAILED if swapped else Verdict.PASSED)
 
 
 def solution(ns: Any, factor: float) -> type:

@@ -1,4 +1,4 @@
-"""The ends of intervals that texts count among an argument's values: `non-negative`, `w >= 0`, `p in [0, 1]`."""
+"""What texts count among an argument's values: zeros, and ends of intervals (`w non-negative`, `p in [0, 1]`)."""
 
 import math
 import re
@@ -13,6 +13,12 @@ _LOW = re.compile(rf"(?:[>]=|[≥≧])\s*({_FIGURE})|\[\s*({_FIGURE})\s*[,;]|\ba
 _HIGH = re.compile(rf"(?:[<]=|[≤≦])\s*({_FIGURE})|[,;]\s*({_FIGURE})\s*\]|\bat most\s+({_FIGURE})(?![.\w])")
 _BETWEEN = re.compile(rf"({_FIGURE})\s+(?:and|to)\s+({_FIGURE})\s*[,(]?\s*inclusive", re.IGNORECASE)
 _BEFORE = re.compile(rf"({_FIGURE})\s*(?:<=|[≤≦])\s*(?:\w+\s*,\s*)*$")
+_ZEROS = re.compile(
+    r"(?:(?<!no )(?<!not )\bzeros?(?: (?:entries|values|elements))?,? (?:(?:is|are) )?(?:allowed|permitted|included)"
+    r"|\b(?:may|can|might) (?:be|contain|have|hold|include) (?:exact(?:ly)? |some )?zeros?"
+    r"|\bpossibly (?:with )?zeros?|\bincluding zeros?)(?=\s*(?:$|[^\s\w]|(?:or|and|entries|values|elements|too)\b))",
+    re.IGNORECASE,
+)
 _NEXT = re.compile(r"[.;]\s|\n\s*\n|\n\s*[-*]?\s*[`'\"*]*\w+[`'\"*]*\s*(?:\([^()]*\)\s*)?:")
 """Where what is said of something else begins."""
 _FARTHEST = 80
@@ -44,6 +50,16 @@ def closed_ends(domains: Mapping[str, str], texts: Sequence[str]) -> dict[str, t
             if ends:
                 found[name] = ends
     return found
+
+
+def zeros_allowed(names: Sequence[str], texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
+    """Zero for each argument whose entries may be zero according to a text: `x (N,), zeros allowed`."""
+    said = [text for text in texts if _ZEROS.search(text) is not None]
+    return {
+        name: (0.0,)
+        for name in names
+        if any(_ZEROS.search(behind) for text in said for _, behind in said_around(name, text, names))
+    }
 
 
 def said_around(name: str, text: str, names: Collection[str]) -> Iterator[tuple[str, str]]:

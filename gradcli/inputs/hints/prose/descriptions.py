@@ -127,6 +127,8 @@ _IS_OF_RESULT = re.compile(r"(?:->|→)[^.;\n]*[\w)\]][`'\"* \t]+$")
 """What stands before a name that tells what the outputs are, as in `a (N, 3) -> nearest in b (M, 3): distances`."""
 _IS_SCALAR = r"(?:\s*(?:[<>]=?|[≤≥])\s*[-+.\de]+)?\s*\((?:(?:an?|real|positive)\s+)*scalars?\)(?!\s+\w)"
 """What says in brackets behind a name, or its limit, that it is a single number: `rate > 0 (scalar)`."""
+_LOG_SCALARS = r"(?:(?:are|is|both|an?|real)\s+)*scalars?\s*(?:$|[^\s\w]|and\b)"
+"""What follows names of which the logarithms are given: `log q and log r scalars`."""
 
 
 def descriptions(names: Sequence[str], text: str, code: str) -> Iterator[tuple[str, str, bool]]:
@@ -246,7 +248,9 @@ def _stands_alone(text: str, start: int, end: int, names: str, *, is_kind: bool)
     inside = _NOUN_IN_BRACKETS.match(text, end) if text[:end].rstrip().endswith("(") else None
     if inside is not None and CASES.search(sentence_around(text, start)) is None:
         return names.strip(f"{MARKS} ") not in ARTICLES or _AFTER_BRACKETS.match(text, inside.end()) is not None
-    before, is_article = text[:start].rstrip(MARKS), names.strip(f"{MARKS} ") in ARTICLES
+    before, own = text[:start].rstrip(MARKS), names.strip(f"{MARKS} ")
+    is_inside = before.strip() != "" and _BEGINS_SENTENCE.search(before) is None
+    is_article = own in ARTICLES and not (own.isupper() and is_inside)  # `root of A (n, n) symmetric` names A
     stands = _STANDS_BEHIND.search(before) or (is_kind and not is_article and _BEFORE_A_NOUN.search(before))
     if not stands and not is_article and text[start:end].rstrip(" ,").endswith((")", "]")):
         stands = _ENDS_SOON.match(text, end) and _BEHIND_NOUNS.search(before)
@@ -325,7 +329,7 @@ def kinds_named(names: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
     """The arguments in front of which a text says what kind of input they are, as in `boolean mask m`, with the kind.
 
     Not a noun that is described by a name: in `constant c term` the term is the constant. And those behind which it
-    says in brackets that they are scalars.
+    says in brackets that they are scalars, or whose logarithms are: `log q and log r scalars`.
     """
     if not mentions(text, names):
         return
@@ -343,6 +347,18 @@ def kinds_named(names: Sequence[str], text: str) -> Iterator[tuple[str, str]]:
     for match in re.finditer(rf"(?<![\w.])(\w+){_IS_SCALAR}", text):
         if match[1] in names:
             yield match[1], "scalar"
+    if "log" in text and "scalar" in text:
+        yield from ((name, "scalar") for name in names if _is_scalar_logarithm(name, text))
+
+
+def _is_scalar_logarithm(name: str, text: str) -> bool:
+    """Whether a text lists an argument, called `q` or `log_q`, as `log q` among scalars."""
+    own = rf"log[- ]{re.escape(re.sub('^log_?(?=.)', '', name))}(?!\w)"
+    more = r"(?:(?:,|,?\s+and)\s+(?:log[- ])?\w+)*"
+    listed = rf"(?:log[- ]\w+(?:,|,?\s+and)\s+)*{own}{more}"
+    return (
+        re.search(rf"\bscalars?\s+{listed}\s*(?:$|[^\s\w])|{BEFORE_A_KIND}{listed}\s+{_LOG_SCALARS}", text) is not None
+    )
 
 
 def _without_others(description: str, names: Sequence[str]) -> str:
