@@ -125,6 +125,11 @@ class Slot:
         """The cost of `choice` here."""
         return next(cost for cost, known in self.choices if known == choice)
 
+    @property
+    def is_axis(self) -> bool:
+        """Whether its name is that of an axis: a tensor that holds its number is one of whole numbers."""
+        return re.fullmatch(r"(?:.*_)?(?:dim|axis)", self.name.lower().strip("_")) is not None
+
     def beside(self, chosen: Choice, *, is_idle: bool) -> Iterator[tuple[float, Choice]]:
         """The other choices with their costs; one with axes that may be idle only for a tensor that has proved so."""
         for cost, choice in self.choices:

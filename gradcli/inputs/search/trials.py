@@ -267,7 +267,7 @@ class Trials:
 
     def _domain(self, guess: Guess, index: int) -> DomainChoice:
         kind = guess.skeleton[index].kind
-        if kind == "index":
+        if kind == "index" or (kind == "number-tensor" and self.slots[index].is_axis):
             from gradcli.inputs.search.whole_numbers import domain_of_whole_numbers
 
             return domain_of_whole_numbers(self.slots, guess.skeleton, guess.shapes, guess.high, index)
