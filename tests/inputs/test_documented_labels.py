@@ -230,3 +230,31 @@ def test_what_is_data_by_its_name_may_have_no_gradient(tmp_path, name, is_data, 
     (case,) = gradcli.check(f"{file}:Weighed", order=1, shrink=False).cases
     assert wrong_inputs(case) == ({"score"} if factor == 3 else set()) | (set() if is_data else {name})
     assert any("because of its name" in note for note in case.notes) is is_data
+
+
+def weighted_entropy(ns, divisor):
+    """A binary cross entropy with labels of the logits' shape."""
+
+    class Weighted(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, logits, labels, pos_weight=3.0):
+            ctx.save_for_backward(logits, labels)
+            ctx.weight = pos_weight
+            weight = 1 + (pos_weight - 1) * labels
+            return ((1 - labels) * logits + weight * ns.nn.functional.softplus(-logits)).mean()
+
+        @staticmethod
+        def backward(ctx, g):
+            logits, labels = ctx.saved_tensors
+            weight = 1 + (ctx.weight - 1) * labels
+            return g * ((1 - labels) - weight * ns.sigmoid(-logits)) / divisor(labels), None, None
+
+    return Weighted
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_labels_that_are_taken_from_one_are_no_class_numbers(ns, is_right):
+    target = weighted_entropy(ns, lambda labels: labels.numel() if is_right else len(labels))
+    (case,) = gradcli.check(target, order=1, shrink=False).cases
+    assert [(spec.shape, spec.domain) for spec in case.inputs[:2]] == [((3, 4), "normal")] * 2
+    assert case.verdict is (Verdict.PASSED if is_right else Verdict.FAILED)

@@ -45,6 +45,10 @@ class IndexRange:
     more: int = 0
 
 
+_OF_SHARES = 3.0
+"""What indices cost more for labels between 0 and 1: as much as where backward has a gradient for them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceHints:
     """Hints read from source; they order the search and never decide it. Empty where there is no source.
@@ -247,8 +251,9 @@ class SourceHints:
         return None
 
     def index_bonus(self, name: str) -> float:
-        """The reduction of the cost of an index tensor for this argument."""
-        return self._bonus(name, (_INDEXING, _SUBSCRIPT))
+        """The reduction of the cost of an index tensor for this argument; below 0 where it is `y` in `1 - y`."""
+        is_share = re.search(rf"(?<![\w.])1(?:\.0?)? ?- ?{re.escape(name)}(?![\w.(\[])", self.used) is not None
+        return self._bonus(name, (_INDEXING, _SUBSCRIPT)) or -_OF_SHARES * is_share
 
     def meant_by(self, name: str, word: str) -> str:
         """The usual name of what an argument is: a temperature, where it is called eps or so and no guard."""

@@ -216,7 +216,7 @@ def seems_a_number(name: str, hints: SourceHints) -> bool:
         or name in hints.values.constants
         or any(bonus >= SURE_BONUS for bonus in hints.rank_bonuses(name, first=False).values())
     )
-    is_used = bool(hints.index_bonus(name) or hints.mask_bonus(name))
+    is_used = hints.index_bonus(name) > 0 or hints.mask_bonus(name) > 0
     return name in hints.numbers and not (is_said or is_used or means_tensor(name))
 
 

@@ -138,7 +138,7 @@ def with_probabilities(
         if slot == floats[0] or not PROBABILITY_NAMES.fullmatch(name.lower()):
             continue
         if (
-            hints.index_bonus(name)
+            hints.index_bonus(name) > 0
             or hints.compared_with(name)
             or not (choice.kind == "index" or _is_free(guess, slot))
         ):
