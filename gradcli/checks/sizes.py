@@ -44,6 +44,7 @@ _MAY_BELONG_TOGETHER = (
     "; this is reported only as a note, because another axis is as long, and the two may be meant to be; to make it a "
     "failure, give inputs in which the two differ"
 )
+_REPEATED = "a whole number is repeated there, and those you gave are all different"
 
 
 class BatchCheck(Check):
@@ -195,6 +196,9 @@ class SizesCheck(BatchCheck):
         # If the gradient check was left out, the gradient may be wrong at the given size, too: not a matter of sizes.
         if not situation.settings.wants("gradient") and wrong_at(situation, situation.subject.arguments) is not None:
             return None
+        repeated = batch.with_repetition(situation.subject, call.arguments)
+        if repeated is not None and (there := wrong_at(situation, repeated)) is not None:
+            return self.passed(note_of(*simplest(situation, repeated, there), _REPEATED))
         return self.failed(
             FindingKind.BATCH_SIZE,
             f"the gradient of {wrong.input} is wrong when the leading axis of {batch.name} has size {size}, not "

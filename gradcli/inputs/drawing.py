@@ -1,5 +1,6 @@
 """How values are drawn from each domain."""
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -287,6 +288,35 @@ def in_order(value: NDArray[Any], domain: str | None) -> NDArray[Any]:
         return value
     ordered = np.sort(value, -1)
     return np.ascontiguousarray(ordered if name == "ascending" else ordered[..., ::-1])
+
+
+def is_given_distinct(value: NDArray[Any], domain: str | None) -> bool:
+    """Whether whole numbers were given, not drawn, and no two of them are equal: they may select something each."""
+    given = (domain or "literal").partition("(")[0].partition(":")[0] in ("literal", "npz")
+    return given and value.dtype.kind in "iu" and value.size > 1 and np.unique(value).size == value.size
+
+
+def with_distinct(longer: NDArray[Any], given: NDArray[Any], largest: int | None = None) -> NDArray[Any] | None:
+    """Copies of distinct whole numbers, of which all but the first of each get a value that none has.
+
+    These are values between the given ones, then others from 0 on, up to the largest of them or `largest`; None where
+    there are too few, as there may be with indices from the end. Numbers given in order stay so.
+    """
+    flat = longer.ravel().copy()
+    again = np.ones(flat.shape, np.bool_)
+    again[np.unique(flat, return_index=True)[1]] = False
+    low, high, lacking = int(given.min()), int(given.max()), int(again.sum())
+    last = high if low < 0 else high + lacking if largest is None else largest
+    taken = set(flat.tolist())
+    free = (n for n in itertools.chain(range(low, high + 1), range(low), range(high + 1, last + 1)) if n not in taken)
+    found = list(itertools.islice(free, lacking))
+    if len(found) < lacking:
+        return None
+    flat[again] = found
+    steps = np.diff(given.ravel().astype(np.int64))
+    if (steps > 0).all() or (steps < 0).all():
+        flat = np.sort(flat)[:: 1 if steps[0] > 0 else -1]
+    return np.ascontiguousarray(flat.reshape(longer.shape))
 
 
 ORDERS = ("ascending", "descending")

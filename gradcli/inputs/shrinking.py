@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gradcli.cases import Argument
 from gradcli.inputs.domains import interval_of, parse_domain
-from gradcli.inputs.drawing import ORDERS, in_order
+from gradcli.inputs.drawing import ORDERS, in_order, is_given_distinct
 
 Arguments = tuple[Argument, ...]
 _Axes = Sequence[tuple[int, int]]
@@ -68,6 +68,9 @@ class _Shrinking:
     ) -> None:
         self.current = arguments
         self._axes = _axes_by_size(arguments)
+        self._distinct = [
+            n for n, a in enumerate(arguments) if a.is_tensor and not a.requires_grad and _are_distinct(a)
+        ]
         self._still_fails = still_fails
         self._worked_until = time.thread_time() + budget_seconds
         self._deadline = time.perf_counter() + most_seconds
@@ -80,10 +83,12 @@ class _Shrinking:
     def _accept(self, candidate: Arguments) -> bool:
         """Keep `candidate` if it still fails; copies are handed out, since a forward may write into its arguments.
 
-        Matrices of a domain of square ones stay square.
+        Matrices of a domain of square ones stay square, and whole numbers that were given and differ stay different.
         """
-        if self._exhausted() or any(
-            _is_square(a) > _is_square(b) for a, b in zip(self.current, candidate, strict=True)
+        if (
+            self._exhausted()
+            or any(_is_square(a) > _is_square(b) for a, b in zip(self.current, candidate, strict=True))
+            or any(candidate[n].value.size > 1 and not _are_distinct(candidate[n]) for n in self._distinct)
         ):
             return False
         self._tries += 1
@@ -213,6 +218,10 @@ def _cut_with_multiples(argument: Argument, size: int, target: int) -> Argument:
 def _may_be_cut(argument: Argument) -> bool:
     """Whether the axes of the argument can be cut: it is a tensor, and not sparse."""
     return argument.is_tensor and argument.sparsity is None
+
+
+def _are_distinct(argument: Argument) -> bool:
+    return argument.sparsity is None and is_given_distinct(argument.value, argument.domain)
 
 
 def _is_square(argument: Argument) -> bool:

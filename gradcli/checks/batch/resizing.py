@@ -19,7 +19,7 @@ from gradcli.checks.batch.rows import entries_make_statistics, entries_stand_alo
 from gradcli.checks.seeding import all_finite, paired, signed, signed_cotangents
 from gradcli.errors import UserCodeError
 from gradcli.frozen import dataclass
-from gradcli.inputs.drawing import in_order
+from gradcli.inputs.drawing import in_order, is_given_distinct, with_distinct
 from gradcli.numerics.differences.formats import stored_roundoff
 from gradcli.numerics.maps.vector_map import VectorMap
 
@@ -70,13 +70,42 @@ class Batch:
             return False
         return argument.is_tensor and argument.shape[:1] == (self.size,) and not is_held(subject, argument)
 
-    def resized(self, subject: Subject, size: int) -> Arguments:
-        """The subject's arguments with another size of the axis: cut, or stretched, so that order is kept."""
-        return tuple(
+    def resized(self, subject: Subject, size: int, *, distinct: bool = True) -> Arguments:
+        """The subject's arguments with another size of the axis: cut, or stretched, so that order is kept.
+
+        Whole numbers that were given and are `distinct` stay so where they can, as those that select entries must be
+        for a backward that assigns to each.
+        """
+        made = tuple(
             replace(a, value=in_order(_stretched(a.value, size, mixed=_may_be_mixed(a)), a.domain))
             if self.is_in(subject, a)
             else a
             for a in subject.arguments
+        )
+        if not distinct or not _repeating(subject, made):
+            return made
+        largest = max(length for a in made if a.is_tensor for length in a.shape) - 1
+        others = {
+            position: with_distinct(made[position].value, subject.arguments[position].value, largest)
+            for position in _repeating(subject, made)
+        }
+        return tuple(
+            a if (other := others.get(position)) is None else replace(a, value=other) for position, a in enumerate(made)
+        )
+
+    def with_repetition(self, subject: Subject, arguments: Arguments) -> Arguments | None:
+        """The subject's arguments with whole numbers as often equal as in `arguments`; None if all may be distinct.
+
+        What is wrong there is wrong for equal numbers, whatever the size of the axis.
+        """
+        positions = _repeating(subject, arguments)
+        if not positions:
+            return None
+        return tuple(
+            replace(a, value=np.ascontiguousarray(np.resize(arguments[position].value, a.shape)))
+            if position in positions
+            else a
+            for position, a in enumerate(subject.arguments)
         )
 
     def is_axis_of_any(self, outputs: Sequence[NDArray[Any]]) -> bool:
@@ -182,10 +211,30 @@ class Resized:
 def call_resized(situation: Situation, batch: Batch, size: int, *, steps: bool = True) -> Resized | None:
     """The Function called with another batch size; None if the call says nothing (`call_at`).
 
-    It says nothing either where the outputs are not of that size, or not finite.
+    It says nothing either where the outputs are not of that size, or not finite. Distinct whole numbers repeat only if
+    forward does not accept others.
     """
-    arguments = batch.resized(situation.subject, size)
-    return call_at(situation, arguments, lambda result: _accepted(situation, batch, result, size), steps=steps)
+    subject = situation.subject
+    first, second = batch.resized(subject, size), batch.resized(subject, size, distinct=False)
+    both = [first] if _repeating(subject, first) == _repeating(subject, second) else [first, second]
+    calls = (
+        call_at(situation, arguments, lambda result: _accepted(situation, batch, result, size), steps=steps)
+        for arguments in both
+    )
+    return next((call for call in calls if call is not None), None)
+
+
+def _repeating(subject: Subject, arguments: Arguments) -> frozenset[int]:
+    """The positions of whole numbers some of which are equal here, though those given are distinct."""
+    return frozenset(
+        position
+        for position, (given, here) in enumerate(zip(subject.arguments, arguments, strict=True))
+        if given.is_tensor
+        and not given.requires_grad
+        and given.sparsity is None
+        and is_given_distinct(given.value, given.domain)
+        and np.unique(here.value).size < here.value.size
+    )
 
 
 def call_at(

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.cases import Argument
 from gradcli.frozen import dataclass
+from gradcli.inputs.drawing import is_given_distinct, with_distinct
 
 _TRIED = 6
 """Axes that are made longer with a number: those of two or three inputs."""
@@ -23,7 +24,7 @@ class LongerAxis:
     more: int
 
     def of(self, arguments: Sequence[Argument]) -> list[Argument]:
-        """The arguments with the axis longer: its entries are repeated from the beginning.
+        """The arguments with the axis longer: its entries are repeated from the beginning, given distinct ones apart.
 
         Axes that were of its new length get a length that no axis has: a mistake that confuses two axes is right where
         both are of one length.
@@ -40,6 +41,9 @@ class LongerAxis:
                         value = np.take(value, np.arange(new) % length, axis)
                     elif length == new:
                         value = np.take(value, np.arange(free) % new, axis)
+                if not argument.requires_grad and is_given_distinct(argument.value, argument.domain):
+                    other = with_distinct(value, argument.value)
+                    value = value if other is None else other
                 made[position] = argument if value is argument.value else replace(argument, value=value, own=None)
         return made
 
