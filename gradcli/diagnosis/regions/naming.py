@@ -115,7 +115,9 @@ def _named(suspect: Suspect, mask: NDArray[np.bool_], rule: Rule | None) -> Name
 
 
 def _advice(rule: Rule | None) -> str:
-    """What adds values at repeated indices, as a clause."""
+    """What adds values at repeated indices, or that an assignment does not, as a clause."""
+    if rule is not None and rule.text.endswith("occurs again later"):
+        return "; where forward assigns by such numbers, the last value alone remains, and the others get no gradient"
     if rule is None or not rule.text.endswith("selects more than once"):
         return ""
     return (

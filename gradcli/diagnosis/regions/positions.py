@@ -96,7 +96,8 @@ def by_indices(
 ) -> Iterator[tuple[str, Mask]]:
     """The entries where a boolean input is true, and those that an input of whole numbers selects along an axis.
 
-    Those selected more than once come first where backward `assigns` to entries, which goes wrong there.
+    Those selected more than once come first where backward `assigns` to entries, which goes wrong there, else those of
+    which nothing remains where forward does.
     """
     for name, mask in masks.items():
         yield f"the entries for which {name} is True", mask
@@ -114,5 +115,8 @@ def by_indices(
             what = "rows" if axis == 0 else f"indices along axis {axis}"
             selected = f"the {what} that {name} selects", counts > 0
             repeated = f"the {what} that {name} selects more than once", counts > 1
+            if index.shape == (size,) and not assigns:
+                later = np.array([bool((index[n + 1 :] == each).any()) for n, each in enumerate(index)])
+                yield f"the {what} whose number in {name} occurs again later", later[places[axis]]
             yield from (repeated, selected) if assigns else (selected, repeated)
             yield f"the {what} that {name} does not select", counts == 0

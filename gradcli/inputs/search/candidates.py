@@ -101,13 +101,15 @@ class Choice:
 
 Skeleton = tuple[Choice, ...]
 OMITTED = Choice(kind="omitted")
+DIFFERENT = "different"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
     """One argument of forward and its choices, cheapest first; `fixed` is what the user gave for it.
 
-    `suggested` holds "index" or "mask" where something says that it is one; `said` and `within` are documented.
+    `suggested` holds "index" or "mask" where something says that it is one; `said` and `within` are documented, except
+    that `said` is `DIFFERENT` where equal whole numbers have no defined result.
     `is_buffer` says that it is called as running statistics are, and that no return of backward has its gradient.
     """
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from gradcli.inputs.hints.argument_names import is_state
 from gradcli.inputs.hints.documented_shapes import Axis
 from gradcli.inputs.hints.prose.formulas import names_in
+from gradcli.inputs.search.candidates import DIFFERENT
 from gradcli.inputs.search.domains import POSITIVE
 from gradcli.inputs.search.named_axes import SIZES
 from gradcli.inputs.search.trials import Guess, Trials
@@ -28,7 +29,8 @@ def refined(trials: Trials, guess: Guess, axes: Mapping[str, tuple[Axis, ...]], 
     """
     smaller = polished(trials, guess, axes)
     smaller = with_several_windows(trials, smaller if fits(smaller) else guess, fits)
-    return with_axes_apart(trials, with_names_apart(trials, smaller, axes, fits), axes, fits)
+    apart = with_axes_apart(trials, with_names_apart(trials, smaller, axes, fits), axes, fits)
+    return with_entries_left_out(trials, apart, fits)
 
 
 def polished(trials: Trials, guess: Guess, axes: Mapping[str, tuple[Axis, ...]]) -> Guess:
@@ -86,6 +88,33 @@ def without_ignored_ends(trials: Trials, guess: Guess, documented: Collection[st
                 for each in (*fewer, shorter):
                     if trials.judge(each) is None:
                         return without_ignored_ends(trials, each, documented)
+    return guess
+
+
+def with_entries_left_out(trials: Trials, guess: Guess, fits: Callable[[Guess], bool]) -> Guess:
+    """The same inputs with more entries than are assigned to by an index, where forward and backward allow that.
+
+    Of what is overwritten as a whole every gradient is zero, and a mistake in it does not show.
+    """
+    for slot in (n for n, each in enumerate(trials.slots) if each.said == DIFFERENT and guess.shapes.get(n)):
+        count = guess.shapes[slot][-1]
+        if guess.high > count or guess.skeleton[slot].kind != "index":
+            continue
+        used = trials.held_sizes.union(*guess.shapes.values())
+        longer = next(size for size in itertools.count(count + 1) if size not in used)
+        candidates = [
+            _resized(guess, other, axis, longer)
+            for other, shape in guess.shapes.items()
+            for axis, size in enumerate(shape)
+            if guess.skeleton[other].kind != "index" and trials.slots[other].fixed is None and size == count
+        ]
+        for place, choice in enumerate(guess.skeleton):
+            if choice.kind == "value" and type(choice.value) is int and choice.value == count:
+                larger = (*guess.skeleton[:place], replace(choice, value=longer), *guess.skeleton[place + 1 :])
+                candidates.append(replace(guess, skeleton=larger))
+        for each in (replace(candidate, high=longer) for candidate in candidates):
+            if not trials.exhausted and trials.judge(each) is None and fits(each):
+                return each
     return guess
 
 

@@ -1,5 +1,6 @@
 """The arguments of a target as slots of the search: `*args` as several slots, and the user's inputs as fixed ones."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -11,11 +12,15 @@ from gradcli.inputs.hints.argument_names import PERHAPS_NUMBERS, excludes_tensor
 from gradcli.inputs.hints.reading import read_hints
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.suggested_constants import in_order, suggested
-from gradcli.inputs.search.candidates import Slot, fixed_slot, seems_a_number, slot_for, word_of
+from gradcli.inputs.search.candidates import DIFFERENT, Slot, fixed_slot, seems_a_number, slot_for, word_of
+from gradcli.sources import tree_of
 from gradcli.targets import Parameter, TargetInfo
 
 _VARIADIC_COUNTS = (2, 1, 3)
 """None at all is tried last, where there are other arguments."""
+_VAGUE = (None, "indices")
+"""Domains that leave open whether whole numbers may be equal."""
+_ASSIGNED = re.compile(r"\]\s*=(?!=)|\.(?:index_copy|scatter)_?\(|\.at\[")
 
 
 def slots_of(info: TargetInfo, fixed: Sequence[InputSpec]) -> Iterator[tuple[Slot, ...]]:
@@ -52,13 +57,27 @@ def _slots(info: TargetInfo, given: dict[str, InputSpec], extra: Sequence[InputS
     names = [name for name, _ in places]
     hints = read_hints(info, names)
     numbers = _numbers(places, given, hints)
+    different = _different(info, names, hints)
     found = []
     for position, (name, parameter) in enumerate(places):
         if name in given:
             found.append(fixed_slot(name, parameter, given[name], _shape(given[name])))
         else:
-            found.append(slot_for(name, parameter, position, names, hints, numbers.get(name, ())))
+            slot = slot_for(name, parameter, position, names, hints, numbers.get(name, ()))
+            found.append(replace(slot, said=DIFFERENT) if name in different and slot.said in _VAGUE else slot)
     return tuple(found)
+
+
+def _different(info: TargetInfo, names: Sequence[str], hints: SourceHints) -> frozenset[str]:
+    """The arguments of which equal whole numbers have no defined result: those that forward assigns by.
+
+    In NumPy the last of the values assigned remains, and a gradient has to be right there.
+    """
+    if info.backend not in ("torch", "jax") or _ASSIGNED.search(hints.used) is None:
+        return frozenset()
+    from gradcli.inputs.hints.uses.assigned import assigned_by
+
+    return assigned_by(map(tree_of, (hints.forward, hints.helpers)), names)
 
 
 def _numbers(

@@ -221,8 +221,9 @@ class Trials:
             argument = self._argument(guess, index, other_sample + sample if other == index else sample)
             if forced and choice.kind == "index" and argument.value.size:
                 domain, parameters = self._domain(guess, index)
-                if domain == "indices":
-                    argument.value.flat[-1] = dict(parameters)["high"] - 1
+                if domain in ("indices", "permutation") and (high := dict(parameters).get("high")):
+                    place = -1 if domain == "indices" else int(argument.value.argmax())
+                    argument.value.flat[place] = high - 1
             found.append(argument)
         return found
 

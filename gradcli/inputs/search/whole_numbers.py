@@ -10,7 +10,7 @@ from gradcli.inputs.hints.argument_names import (
     PERMUTATION_NAMES,
     POINTER_NAMES,
 )
-from gradcli.inputs.search.candidates import Skeleton, Slot
+from gradcli.inputs.search.candidates import DIFFERENT, Skeleton, Slot
 
 _Shape = tuple[int, ...]
 
@@ -22,7 +22,8 @@ def domain_of_whole_numbers(
     if _are_pointers(slots[index], shapes[index]):
         return "pointers", (("high", _pointed_at(slots, skeleton, shapes, index)),)
     if shapes[index] and _are_different(slots[index]):
-        return "permutation", ()
+        has_others = slots[index].said == DIFFERENT and high > shapes[index][-1]
+        return "permutation", (("high", high),) * has_others
     if len(shapes[index]) == 2 and shapes[index][-1] == 2 <= high and PAIR_NAMES.fullmatch(_word(slots[index])):
         return "permutation", (("high", high),)
     if slots[index].said == "binary":
@@ -54,7 +55,7 @@ def _word(slot: Slot) -> str:
 
 
 def _are_different(slot: Slot) -> bool:
-    return slot.said == "permutation" or PERMUTATION_NAMES.fullmatch(_word(slot)) is not None
+    return slot.said in ("permutation", DIFFERENT) or PERMUTATION_NAMES.fullmatch(_word(slot)) is not None
 
 
 def _are_pointers(slot: Slot, shape: _Shape) -> bool:
