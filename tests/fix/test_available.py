@@ -8,6 +8,7 @@ import pytest
 import gradcli
 from gradcli import engine as torch
 from gradcli.backends.registry import backend_named
+from gradcli.diagnosis.slips.wording import AT_THESE_RANKS, CORRECTED
 from gradcli.patches import Patch
 from gradcli.reporters.ci.sarif import sarif_report
 from gradcli.reporters.html.page import html_report
@@ -132,3 +133,12 @@ def test_changed_lines_are_counted_from_one_and_end_before_the_next():
     patch = Patch(file="a.py", before="a\nb\nc\n", after="a\nB\nB2\nc\nd\n", proven=())
     assert patch.changed_lines() == [(2, 3, "B\nB2\n"), (4, 4, "d\n")]
     assert backend_named("engine").framework.namespace is torch
+
+
+@pytest.mark.parametrize("ranks", ["", AT_THESE_RANKS])
+def test_a_correction_that_fails_elsewhere_is_said_to_do_so_once(ranks):
+    message = patching.still_wrong(f"x: line 3 has `g` where `2 * g` belongs; {CORRECTED}{ranks}; save x")
+    assert message.endswith(
+        "belongs; with this corrected, the returned gradient is right at these inputs, but other "
+        "checks still find it wrong; save x"
+    )

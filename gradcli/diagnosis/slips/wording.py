@@ -20,7 +20,7 @@ _SHIFTS = ("flip", "roll", "flipud", "fliplr", "repeat", "repeat_interleave", "a
 _CASTS = ("half", "bfloat16", "float", "to", "type", "astype")
 CORRECTED = "with this corrected, the returned gradient is right"
 """What ends the sentence on a change of backward that was tried."""
-_AT_THESE_RANKS = " for inputs with as many axes as these, but not for others that forward accepts"
+AT_THESE_RANKS = " for inputs with as many axes as these, but not for others that forward accepts"
 _FIRST_ALONE = ", but its own derivative is not: the mistake may be in the Function that backward applies"
 _PLACED = ("tril", "triu", "narrow", "pad", "diag", "arange")
 
@@ -28,7 +28,7 @@ _PLACED = ("tril", "triu", "narrow", "pad", "diag", "arange")
 def sentence_of(slip: Slip, draft: Draft, name: str) -> str:
     """The sentence: what is wrong, and the change with which the gradient of the input called `name` is right."""
     old, around = ast.unparse(slip.old), _around(slip.old, draft)
-    limits = _AT_THESE_RANKS * slip.at_these_ranks + _FIRST_ALONE * slip.first_alone
+    limits = AT_THESE_RANKS * slip.at_these_ranks + _FIRST_ALONE * slip.first_alone
     corrected = f"{CORRECTED}{limits}{_to_be_saved(slip, draft)}"
     while not all(draft.tree.is_inside(change.old, around) for change in slip.changes):
         around = draft.tree.parent(around) or draft.tree.file.tree

@@ -232,22 +232,25 @@ class EvidenceBudget:
 
         There is no limit if the entries can change the outcome: the errors of n entries, each below the significance,
         add up to at most n times that along a direction. If the measured entries do not show the error that the
-        direction showed, the error and bound of the direction are kept.
+        direction showed, or some that may could not be measured, the error and bound of the direction are kept.
         """
         error, size = outcome.max_rel_error, site.map.domain.blocks[outcome.input].size
         if outcome.reference == AUTODIFF:
             found = with_witness_evidence(site, outcome, self.left)
             bound = found.bound
-        elif self.left is None or not error > size * significance:
+        elif not error > size * significance:
             return with_evidence(site, outcome, decision)
+        elif self.left is None:
+            found, bound = with_evidence(site, outcome, decision), outcome.bound
         else:
             last = self.left + site.map.values
             found = with_evidence(site, outcome, decision, self.left)
             self.left = max(0, last - site.map.values)
             bound = outcome.bound
+        shown = found.max_rel_error > significance and found.max_rel_error * size >= error
         return (
             found
-            if found.max_rel_error > significance
+            if shown and (found.max_rel_error >= error or found.table is None or np.isfinite(found.table.bound).all())
             else replace(found, max_abs_error=outcome.max_abs_error, max_rel_error=error, bound=bound)
         )
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from gradcli.diagnosis.slips.wording import CORRECTED
+from gradcli.diagnosis.slips.wording import AT_THESE_RANKS, CORRECTED
 from gradcli.edits.draft import drafts_for
 from gradcli.patches import Patch
 from gradcli.results import CheckResult
@@ -82,11 +82,16 @@ def with_patch(
     return result
 
 
+def still_wrong(message: str) -> str:
+    """The message on a correction with which other checks fail, in place of what it says of other inputs."""
+    return message.replace(CORRECTED + AT_THESE_RANKS, CORRECTED, 1).replace(CORRECTED, _STILL_WRONG, 1)
+
+
 def _qualified(result: CheckResult, text: str, failed: Sequence[CheckResult]) -> CheckResult:
     """The result with a sentence on a correction that says so if a check that it failed found the gradient wrong."""
     wrong = {input_of(e) for each in failed for e in failures_of(each) if e.order == 1 and not of_shape(e)}
     findings = tuple(
-        replace(f, message=f.message.replace(CORRECTED, _STILL_WRONG, 1))
+        replace(f, message=still_wrong(f.message))
         if f.corrected == text and f.input in wrong and _STILL_WRONG not in f.message
         else f
         for f in result.findings
