@@ -80,6 +80,9 @@ def _as_found(found: Sequence[Evidence], subject: Subject) -> Sequence[Evidence]
     return found
 
 
+_STOPPED = "no finite difference could be computed, because a call near this point was stopped after"
+
+
 @final
 @dataclass(slots=True, kw_only=True)
 class _Battery:
@@ -129,9 +132,13 @@ class _Battery:
             ) as phase,
         ):
             try:
-                for evidence in check.run(self.situation):
-                    if phase.cut is None:
-                        own.append(evidence)
+                again = True
+                while again:
+                    own.clear()
+                    for evidence in check.run(self.situation):
+                        if phase.cut is None:
+                            own.append(self._told(evidence))
+                    again = _seems_undefined(own) and phase.cut is None and self.watchdog.forgets_stops()
             except OverrunError as error:
                 phase.cut = phase.cut or str(error)
             except UserCodeError as error:
@@ -139,6 +146,14 @@ class _Battery:
         if not self.stopped and phase.cut is not None:
             own = _cut(check, own, phase.cut, order_asked=self.situation.settings.order_asked)
         self._take(check, own)
+
+    def _told(self, evidence: Evidence) -> Evidence:
+        """The evidence, with stopped calls as the reason where forward may not seem to be finite because of these."""
+        overruns = self.watchdog.overruns if _seems_undefined([evidence]) else ()
+        if not overruns:
+            return evidence
+        longest = max(overrun.seconds for overrun in overruns)
+        return replace(evidence, reason=Reason.BUDGET, note=f"{_STOPPED} {longest:.2g} s")
 
     def _take(self, check: Check, own: Sequence[Evidence]) -> None:
         """Keep the evidence that counts, and stop if later checks would only repeat the failure."""
@@ -151,6 +166,12 @@ class _Battery:
         self.first_alone = self.first_alone or later
         stops = fails and check.name in _STOPPING and not later
         self.stopped = self.stopped or stops or (doubts and check.name == "forward")
+
+
+def _seems_undefined(found: Sequence[Evidence]) -> bool:
+    """Whether some evidence is undecided because forward is not finite, as it seems where calls were stopped."""
+    undecided = [e for e in found if e.verdict is Verdict.INCONCLUSIVE]
+    return any(e.reason is Reason.DOMAIN or (e.note or "").startswith(_STOPPED) for e in undecided)
 
 
 @contextmanager

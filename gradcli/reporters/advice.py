@@ -16,6 +16,7 @@ _DROWNED = (
 _PRECISE = {
     (Reason.NOISE, "number of iterations"): _STOPS,
     (Reason.NOISE, "a solver's tolerance"): "If a solver in forward stops early, tighten its tolerance.",
+    (Reason.BUDGET, "was stopped"): "Run the check again while the machine is less busy, or give smaller inputs.",
     (Reason.NO_SIGNAL, "below rounding errors"): _DROWNED,
 }
 """Better advice than that for the reason, if the note contains these words."""

@@ -11,7 +11,7 @@ from typing import final
 from gradcli.errors import OverrunError
 from gradcli.frozen import dataclass
 from gradcli.watchdog.alarm import Alarm, cleaning
-from gradcli.watchdog.limit import Clock
+from gradcli.watchdog.limit import Clock, Stops
 from gradcli.watchdog.omissions import RESIZED, Omissions
 from gradcli.watchdog.status import Status
 
@@ -110,12 +110,9 @@ class Watchdog:
         self._call: Call | None = None
         self._slowest: float | None = None
         self._quickest: float | None = None
-        self._radius = math.inf
-        """A call so far from the inputs asked for did not return: none is made there or farther any more."""
+        self._stops, self._forgiven = Stops(), False
         self._resizes = False
         """Whether a call at other sizes was made."""
-        self._resized = 0
-        """How many calls at other sizes did not return."""
 
     @contextmanager
     def watching(self) -> Iterator["Watchdog"]:
@@ -259,12 +256,17 @@ class Watchdog:
         if phase.cut is not None:
             raise self._refusal(phase.cut)
 
+    def forgets_stops(self) -> bool:
+        """Make calls again that were stopped, as the machine may have been busy: once, and False where none was."""
+        if self._forgiven or not self.overruns:
+            return False
+        self._stops, self._forgiven, self.phase.strikes, self.overruns = Stops(), True, 0, []
+        return True
+
     def _lies_too_far(self, call: Call) -> bool:
         """Whether calls as far from the inputs asked for did not return, or several at other sizes."""
-        if self.phase.searching or (self._radius == math.inf and not self._resized):
-            return False
-        far = call.how_far()
-        return self._resized >= STRIKES if far == math.inf else far >= self._radius
+        known = not self.phase.searching and self._stops != Stops()
+        return known and self._stops.excludes(call.how_far(), STRIKES)
 
     @cleaning
     def start(self, call: Call) -> None:
@@ -336,9 +338,7 @@ class Watchdog:
         phase.strikes += 1
         phase.lost += min(seconds, UNMEASURED_SECONDS)
         if not phase.searching:
-            far = call.how_far()
-            self._radius = min(self._radius, far)
-            self._resized += far == math.inf
+            self._stops.add(call.how_far())
         ends = phase.lost >= SEARCH_SECONDS if phase.searching else phase.optional and phase.strikes >= STRIKES
         if ends:
             phase.cut = f"{phase.strikes} calls at other inputs did not return within {call.limit:.2g} s"

@@ -1,5 +1,7 @@
 """Limits of time for work whose result must not depend on what else the machine does."""
 
+import math
+from dataclasses import dataclass
 from time import monotonic, process_time
 from typing import final
 
@@ -62,3 +64,24 @@ class TimeLimit:
     def left(self) -> float:
         """Seconds by its clock until it is over, if this process works all the time."""
         return min(self._worked - process_time(), self._end - self._clock.now())
+
+
+@final
+@dataclass(slots=True)
+class Stops:
+    """The calls that did not return: the `radius` is the least distance of one from the inputs asked for.
+
+    None is made there or farther any more; `resized` is how many of them were at other sizes.
+    """
+
+    radius: float = math.inf
+    resized: int = 0
+
+    def add(self, far: float) -> None:
+        """A call at a distance did not return; at other sizes it is infinite."""
+        self.radius = min(self.radius, far)
+        self.resized += far == math.inf
+
+    def excludes(self, far: float, most: int) -> bool:
+        """Whether a call did not return there or nearer; at other sizes, whether so many did not."""
+        return self.resized >= most if far == math.inf else far >= self.radius
