@@ -57,8 +57,8 @@ def _only_for(suspect: Suspect) -> str:
     shape = suspect.facts.subject.codomain.blocks[mismatch.output].shape
     listed = ", ".join(str(list(index)) for index in outputs_of(mismatch, shape))
     return (
-        f"; the error is in the part of the gradient that comes from output{listed}, whose derivatives are far smaller "
-        "than those of the other output entries"
+        f"; the error is in the part of the gradient that comes from output{listed}, whose values or derivatives "
+        "are far smaller than those of the other output entries"
     )
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from gradcli.numerics.course.protocol import Protocol
 from gradcli.numerics.course.small_rows import SomeRows, differing
-from gradcli.numerics.maps.floats import Vector
+from gradcli.numerics.maps.floats import Indices, Vector
 from gradcli.numerics.maps.sizes import SIGNIFICANT
 from gradcli.numerics.maps.vector_map import MOST_EVALUATIONS, CountedMap, VectorMap
-from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Table, Verification
+from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Pair, Table, Verification
 from gradcli.numerics.sampling.directions import generator_of
 
 __all__ = ["BlockOutcome", "Doubt", "KinkNote", "Outcome", "Table", "Verification", "verify"]
@@ -65,31 +66,34 @@ def verify(
     rng = generator_of(seed)
     point = np.asarray(x, dtype=np.float64)
     protocol = Protocol(counted, witness, witness_values, point, rng, significance, tuple(chosen), entries)
+    protocol.of_rows = partial(_alone, protocol, seed)
     found = protocol.run()
     return _row_by_row(protocol, found, seed) if protocol.suspects else found
 
 
 def _row_by_row(protocol: Protocol, found: Verification, seed: int) -> Verification:
-    """Verify rows that seem wrong compared with their own largest entry as maps of their own.
-
-    A row that had to be judged at another point is left out, because it was this point at which it seemed wrong.
-    """
+    """Verify rows that seem wrong compared with their own largest entry as maps of their own."""
     outcomes = {(block.input, block.output): block for block in found.blocks}
     for pair, (point, rows) in protocol.suspects.items():
-        first, single = protocol.map.codomain.slices[pair[1]].start, {}
-        for row in rows.tolist():
-            map_ = SomeRows(protocol.map, [row])
-            own = verify(
-                map_,
-                point,
-                seed=seed,
-                significance=protocol.significance,
-                inputs=pair[:1],
-                budget=protocol.map.left,
-                entries=protocol.evidence.left,
-            )
-            if not own.moved:
-                single[row - first] = own.blocks[0]
+        first = protocol.map.codomain.slices[pair[1]].start
+        each = {row - first: _alone(protocol, seed, pair, point, np.array([row - first])) for row in rows.tolist()}
         if outcomes[pair].outcome is Outcome.AGREES:
-            outcomes[pair] = differing(outcomes[pair], single)
+            outcomes[pair] = differing(outcomes[pair], {row: own for row, own in each.items() if own is not None})
     return replace(found, blocks=tuple(outcomes.values()), evaluations=protocol.map.values, vjps=protocol.map.vjps)
+
+
+def _alone(protocol: Protocol, seed: int, pair: Pair, point: Vector, rows: Indices) -> BlockOutcome | None:
+    """The outcome of some rows of a pair's output block, verified as a map of their own.
+
+    None if they had to be judged at another point, because it was this point at which they seemed wrong.
+    """
+    own = verify(
+        SomeRows(protocol.map, protocol.map.codomain.slices[pair[1]].start + rows),
+        point,
+        seed=seed,
+        significance=protocol.significance,
+        inputs=pair[:1],
+        budget=protocol.map.left,
+        entries=protocol.evidence.left,
+    )
+    return None if own.moved else own.blocks[0]

@@ -193,6 +193,7 @@ def judge(reading: Reading, rows: Mask, entry_scale: float, columns: int, signif
         known = np.maximum(reading.size, np.abs(reading.numeric))
         within = ours & smooth & (error <= FAIL_FACTOR * tolerance)
         silent = within & (reading.bound <= FINE * known + NOTHING)
+        silent &= np.abs(reading.numeric) <= FAIL_FACTOR * tolerance
         # A slope below the largest bound of the rows is below the rounding level of the block, and counts as zero too.
         silent |= within & (np.abs(reading.numeric) + reading.bound <= worst) & silent.any()
     resolution = resolution_of(worst, scale) if (ours & smooth).any() else None

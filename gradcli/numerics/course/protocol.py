@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import final
 
@@ -69,6 +69,7 @@ class Protocol:
         self.kinks: tuple[KinkNote, ...] = ()
         self.notes: list[str] = []
         self.moved = False
+        self.of_rows: Callable[[Pair, Vector, Indices], BlockOutcome | None] | None = None
 
     def run(self) -> Verification:
         """Decide every pair of blocks."""
@@ -286,15 +287,19 @@ class Protocol:
         return replace(outcome, outcome=Outcome.AGREES, note=note, resolution=resolution)
 
     def _resolve_silence(self, site: Site) -> None:
-        """Decide the pairs whose claim and derivative are zero at the point, at other points."""
+        """Decide the pairs whose claim and derivative are zero at the point, or below rounding, at other points."""
         witnessed = [pair for pair, result in self.silent.items() if result.witnessed]
         unwitnessed = [pair for pair in self.silent if pair not in witnessed]
         for where, pairs in ((site, witnessed), (site.alone() if unwitnessed else site, unwitnessed)):
             for pair, other in (look_elsewhere(where, pairs, self.significance) if pairs else {}).items():
-                here = self.silent.pop(pair)
+                here, zero = self.silent.pop(pair), not other.hidden
+                if other.hidden and not other.differs:
+                    zero = self._without_large_outputs(where.alone(), pair, here)
+                if pair in self.outcomes:
+                    continue
                 if other.result is not None:
                     self._conclude_elsewhere(pair, other.result, other.note)
-                elif other.enough and here.quiet:
+                elif other.enough and here.quiet and zero:
                     self.outcomes[pair] = BlockOutcome(
                         input=pair[0],
                         output=pair[1],
@@ -305,6 +310,22 @@ class Protocol:
                     )
                 else:
                     self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, BELOW_ROUNDING)
+
+    def _without_large_outputs(self, site: Site, pair: Pair, result: PairResult) -> bool:
+        """Decide a pair by its outputs of small value alone, if rounding of larger ones hides a claim that is not zero.
+
+        Returns:
+            Whether the claim is noise, and so may count as zero.
+        """
+        from gradcli.numerics.course.separate_rows import is_noise, of_all_rows, small_outputs  # seldom needed
+
+        if is_noise(site, pair):
+            return True
+        small = small_outputs(site, result, pair)
+        if small is not None and small.rows.size and self.of_rows is not None:
+            found = of_all_rows(pair, small, self.of_rows(pair, site.x, small.rows))
+            self.outcomes |= {} if found is None else {pair: found}
+        return False
 
     def _conclude_elsewhere(self, pair: Pair, result: PairResult, note: str) -> None:
         self.moved, self.elsewhere[pair] = True, result.site

@@ -37,6 +37,7 @@ from gradcli.numerics.screen.small_entries import (
     slopes_of_one_pair,
     weighted,
 )
+from gradcli.numerics.screen.survey import LOST, UNIT
 from gradcli.numerics.wording import joined
 
 APART = (
@@ -186,9 +187,11 @@ def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Ve
         hidden = reading.smooth[rows] & ~off & (bound > COARSE * sizes)
         if off.any():
             off &= error > TAIL_NOISE * _jitter(site, rows, direction)
+            nearer, most = _nearer(site, rows), np.maximum(sizes, error)
+            tail = (error <= DROWNED * nearer) & ((most > UNIT * nearer) | (error <= LOST * most))
             # 1 - (1 - p) (1 - q) stays the same for tiny p and q; other outputs show how large its terms are.
-            terms = np.where(reading.numeric[rows] == 0, largest, 0.0)
-            drowned = off & (error <= DROWNED * np.fmax(_nearer(site, rows), terms))
+            still = (reading.numeric[rows] == 0) & (error <= DROWNED * largest)
+            drowned = off & (tail | still)
             hidden, off = hidden | drowned, off & ~drowned
     order = np.argsort(-error / np.maximum(sizes, TINY))
     found = np.sort(rows[[k for k in order.tolist() if off[k]][:TRIES]])

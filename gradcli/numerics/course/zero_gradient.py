@@ -22,6 +22,7 @@ CONFIRMING = 4
 may be missing, outside the domain for example."""
 CONFIRMING_WITH_WITNESS = 2
 """The same with a reference, which shows at once whether a derivative is zero, without rounding."""
+WITHOUT_LARGE_TERMS = "cotangents of large terms set to zero"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,7 @@ class Elsewhere:
         zeros: at how many points both were zero.
         enough: whether these are enough to call the gradient zero everywhere.
         wrong: a description of a point at which the claim differs, if that is not counted (`look_elsewhere`).
-        hidden: whether the claim is not zero at the given point, but hidden by rounding of larger terms.
+        hidden: whether the claim is not zero at the given point, but below rounding of the values.
     """
 
     result: PairResult | None
@@ -46,14 +47,19 @@ class Elsewhere:
     hidden: bool = False
 
     @property
+    def differs(self) -> bool:
+        """Whether the claim differs at the point that decides."""
+        return self.result is not None and self.result.impression is Impression.DIFFERS
+
+    @property
     def note(self) -> str:
         """A sentence on the point that decides, and on one that is not counted."""
-        if self.hidden:
-            return f"the gradient is below rounding errors here; compared with {self.where} instead"
+        size = "below rounding errors" if self.hidden else "zero"
         if self.wrong is None:
-            return f"the gradient is zero here; compared at {self.where} instead"
+            joint = "with" if self.where == WITHOUT_LARGE_TERMS else "at"
+            return f"the gradient is {size} here; compared {joint} {self.where} instead"
         return (
-            f"the gradient is zero at your inputs, so they prove little. With {self.where}, and your other inputs "
+            f"the gradient is {size} at your inputs, so they prove little. With {self.where}, and your other inputs "
             "unchanged, the gradient that backward returns is right. Where all inputs change together "
             f"({self.wrong}), it is wrong. This does not fail the check, because forward may not be meant for such "
             "inputs. If your program uses them, run the check on them"
@@ -81,12 +87,13 @@ def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> di
     """
     found = _at_points(site, pairs, significance)
     if site.map.given:
-        found |= _agreeing_nearby(site, {pair: each for pair, each in found.items() if _differs(each)}, significance)
-    return found
+        found |= _agreeing_nearby(site, {pair: each for pair, each in found.items() if each.differs}, significance)
+    return {pair: replace(each, hidden=_claimed(site, pair)) for pair, each in found.items()}
 
 
-def _differs(found: Elsewhere) -> bool:
-    return found.result is not None and found.result.impression is Impression.DIFFERS
+def _claimed(site: Site, pair: Pair) -> bool:
+    """Whether the claim of a pair is not zero."""
+    return bool(site.claim.of_block(pair[1])[:, site.map.domain.slices[pair[0]]].any())
 
 
 def _agreeing_nearby(site: Site, wrong: Mapping[Pair, Elsewhere], significance: float) -> dict[Pair, Elsewhere]:
@@ -106,9 +113,7 @@ def _agreeing_nearby(site: Site, wrong: Mapping[Pair, Elsewhere], significance: 
             for pair, result in _compared(site, x, open_, significance)[1].items():
                 open_.remove(pair)
                 if result.impression is Impression.AGREES:
-                    agreeing[pair] = replace(
-                        wrong[pair], result=result, where=where, wrong=wrong[pair].where, hidden=False
-                    )
+                    agreeing[pair] = replace(wrong[pair], result=result, where=where, wrong=wrong[pair].where)
     return agreeing
 
 
@@ -143,9 +148,7 @@ def _without_large_terms(site: Site, pairs: Sequence[Pair], significance: float)
         x = without_large_terms(site, *pair)
         result = None if x is None else _compared(site, x, [pair], significance)[1].get(pair)
         if result is not None:
-            found[pair] = Elsewhere(
-                result=result, where="cotangents of large terms set to zero", zeros=0, enough=False, hidden=True
-            )
+            found[pair] = Elsewhere(result=result, where=WITHOUT_LARGE_TERMS, zeros=0, enough=False)
     return found
 
 
