@@ -8,8 +8,9 @@ from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.floats import Vector
-from gradcli.numerics.outcome import BlockOutcome, KinkNote, Table
-from gradcli.numerics.sampling.directions import CLOSE_BY, TRIES, moved, random_direction, within
+from gradcli.numerics.maps.sizes import COARSE
+from gradcli.numerics.outcome import BlockOutcome, KinkNote, Pair, Table
+from gradcli.numerics.sampling.directions import CLOSE_BY, MOVE, TRIES, moved, random_direction, within
 
 NEARBY = 6
 """At this many nearby points the claim is computed."""
@@ -50,12 +51,34 @@ def certain(site: Site, kink: KinkNote) -> bool:
     return answers > 0 and not low - slack <= kink.claimed <= high + slack
 
 
+def is_choice(site: Site, pair: Pair) -> bool:
+    """Whether the claim is a combination, with weights of sum 1, of the gradients at nearby points, which differ.
+
+    At a tie, every such combination with weights between 0 and 1 is a right choice. One random cotangent is compared at
+    many points, so that all choices are met.
+    """
+    inside, outside = site.map.domain.slices[pair[0]], site.map.codomain.slices[pair[1]]
+    cotangent = np.zeros(site.map.codomain.size)
+    cotangent[outside] = random_direction(site.rng, np.ones(outside.stop - outside.start))
+    here = np.asarray(site.map.vjp(site.x, cotangent), dtype=np.float64)[inside] * site.scales[inside]
+    there = np.array([_row_close_by(site, cotangent)[inside] * site.scales[inside] for _ in range(NEARBY**2)])
+    if not (np.isfinite(there).all() and np.isfinite(here).all()):
+        return False
+    centre, allowed = there.mean(axis=0), COARSE * float(np.abs(there).max(initial=0.0))
+    _, sizes, axes = np.linalg.svd(there - centre, full_matrices=False)
+    axes = axes[sizes > NEARBY * allowed]
+    left = here - centre - (axes @ (here - centre)) @ axes
+    return bool(axes.size) and float(np.abs(left).max(initial=0.0)) <= allowed
+
+
 def _row_close_by(site: Site, cotangent: Vector) -> Vector:
-    """The claim at a point moved by 2^-22 of the scale; NaN where backward raises there."""
+    """The claim at a point moved by 2^-22 of the scale; NaN where backward raises there.
+
+    A direction has 8 bits, so that entries that tie would often tie again; a second, far shorter move separates them.
+    """
+    there = moved(site.rng, moved(site.rng, site.x, site.scales, CLOSE_BY), site.scales, CLOSE_BY * MOVE)
     try:
-        row: Vector = np.asarray(
-            site.map.vjp(moved(site.rng, site.x, site.scales, CLOSE_BY), cotangent), dtype=np.float64
-        )
+        row: Vector = np.asarray(site.map.vjp(there, cotangent), dtype=np.float64)
     except Exception:
         return np.full(site.x.size, np.nan)
     return row

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.numerics.claims.compare import Decision, Impression
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.confirm.isolated_points import certain, wrong_at_this_point
+from gradcli.numerics.confirm.isolated_points import certain, is_choice, wrong_at_this_point
 from gradcli.numerics.confirm.large_scale import (
     agreed_in_half_precision,
     is_zero_of_an_iteration,
@@ -130,6 +130,7 @@ class Protocol:
             else:
                 self._conclude(pair, results[pair], None)
         kinked = self._left_by_large_steps(site, kinked)
+        singular |= self._ties(site)
         if kinked or singular:
             self._elsewhere(site, kinked, singular)
         self._resolve_silence(site)
@@ -169,6 +170,14 @@ class Protocol:
             if outcome.doubt is Doubt.NOISE and iterates(self.elsewhere.get(pair, site).alone()):
                 reason = f"{STOPS_EARLY}, so its values jump, and {OPEN}"
             self.outcomes[pair] = replace(outcome, note=joined(reason, outcome.note))
+
+    def _ties(self, site: Site) -> dict[Pair, BlockOutcome]:
+        """The undecided pairs whose claim is one of the gradients close by, which differ from each other: at a tie.
+
+        A median is smooth along every line there, and has no derivative; a point close by decides, as on a kink.
+        """
+        doubtful = {p: o for p, o in self.outcomes.items() if o.doubt is Doubt.KINK and o.special is None}
+        return {pair: outcome for pair, outcome in doubtful.items() if is_choice(site, pair)}
 
     def _judge_nonfinite(self, site: Site) -> dict[Pair, BlockOutcome]:
         """Judge pairs whose claim is not finite; return the outcomes of those without a derivative at the point."""

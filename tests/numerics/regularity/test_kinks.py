@@ -120,3 +120,36 @@ def test_a_wrong_slope_where_the_second_derivative_jumps_is_wrong_at_this_point(
     assert wrong.special is not None
     assert (wrong.special.claimed, wrong.special.jump) == (0.0, False)
     assert wrong.special.left == pytest.approx(1.0)
+
+
+def medians(x: np.ndarray) -> np.ndarray:
+    return np.sort(x.reshape(2, 5))[:, 2]
+
+
+def shares(one_of_many: bool, factor: float, of_tied: float = 1.0):
+    """The gradient of medians, times `factor`; at a tie it is that of one tied entry or divided, times `of_tied`."""
+
+    def jacobian(x: np.ndarray) -> np.ndarray:
+        found = np.zeros((2, 10))
+        for row, (entries, middle) in enumerate(zip(x.reshape(2, 5), medians(x), strict=True)):
+            tied = np.flatnonzero(entries == middle)
+            chosen = tied[:1] if one_of_many else tied
+            found[row, 5 * row + chosen] = factor / chosen.size * (of_tied if tied.size > 1 else 1.0)
+        return found
+
+    return jacobian
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("one_of_many", [True, False])
+def test_a_tie_of_three_is_decided_at_a_point_close_by(one_of_many: bool, seed: int) -> None:
+    x = np.array([1.0, 1.0, 1.0, 2.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+
+    def found(factor: float, of_tied: float = 1.0) -> Outcome:
+        map_ = FormulaMap(medians, shares(one_of_many, factor, of_tied), space((10,)), space((2,)))
+        return verify(map_, x, seed=seed).blocks[0].outcome
+
+    assert found(1.0) is Outcome.AGREES
+    assert found(1.1) is Outcome.DIFFERS
+    assert found(1.0, 0.0) is not Outcome.AGREES
+    assert found(1.0, 3.0) is not Outcome.AGREES
