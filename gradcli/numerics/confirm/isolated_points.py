@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from gradcli.numerics.claims.site import Site
@@ -9,7 +11,7 @@ from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.floats import Vector
 from gradcli.numerics.maps.sizes import COARSE
-from gradcli.numerics.outcome import BlockOutcome, KinkNote, Pair, Table
+from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Pair, Table
 from gradcli.numerics.sampling.directions import CLOSE_BY, MOVE, TRIES, moved, random_direction, within
 
 NEARBY = 6
@@ -51,7 +53,16 @@ def certain(site: Site, kink: KinkNote) -> bool:
     return answers > 0 and not low - slack <= kink.claimed <= high + slack
 
 
-def is_choice(site: Site, pair: Pair) -> bool:
+def ties(site: Site, outcomes: Mapping[Pair, BlockOutcome]) -> dict[Pair, BlockOutcome]:
+    """The undecided pairs whose claim is one of the gradients close by, which differ from each other: at a tie.
+
+    A median is smooth along every line there, and has no derivative; a point close by decides, as on a kink.
+    """
+    doubtful = {p: o for p, o in outcomes.items() if o.doubt is Doubt.KINK and o.special is None}
+    return {pair: outcome for pair, outcome in doubtful.items() if _is_choice(site, pair)}
+
+
+def _is_choice(site: Site, pair: Pair) -> bool:
     """Whether the claim is a combination, with weights of sum 1, of the gradients at nearby points, which differ.
 
     At a tie, every such combination with weights between 0 and 1 is a right choice. One random cotangent is compared at

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import final
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.numerics.claims.compare import Decision, Impression
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.confirm.isolated_points import certain, is_choice, wrong_at_this_point
+from gradcli.numerics.confirm.isolated_points import certain, ties, wrong_at_this_point
 from gradcli.numerics.confirm.large_scale import (
     agreed_in_half_precision,
     is_zero_of_an_iteration,
@@ -19,7 +19,7 @@ from gradcli.numerics.confirm.large_scale import (
 )
 from gradcli.numerics.confirm.persistence import confirm, confirm_sparse
 from gradcli.numerics.course.small_rows import cut_to_small_rows, suspect_rows
-from gradcli.numerics.course.zero_gradient import look_elsewhere
+from gradcli.numerics.course.zero_gradient import OfRows, look_elsewhere, without_large_outputs
 from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.localise.entries import locate
 from gradcli.numerics.localise.evidence import EvidenceBudget, largest_entry, with_evidence
@@ -69,7 +69,7 @@ class Protocol:
         self.kinks: tuple[KinkNote, ...] = ()
         self.notes: list[str] = []
         self.moved = False
-        self.of_rows: Callable[[Pair, Vector, Indices], BlockOutcome | None] | None = None
+        self.of_rows: OfRows | None = None
 
     def run(self) -> Verification:
         """Decide every pair of blocks."""
@@ -130,7 +130,7 @@ class Protocol:
             else:
                 self._conclude(pair, results[pair], None)
         kinked = self._left_by_large_steps(site, kinked)
-        singular |= self._ties(site)
+        singular |= ties(site, self.outcomes)
         if kinked or singular:
             self._elsewhere(site, kinked, singular)
         self._resolve_silence(site)
@@ -171,14 +171,6 @@ class Protocol:
                 reason = f"{STOPS_EARLY}, so its values jump, and {OPEN}"
             self.outcomes[pair] = replace(outcome, note=joined(reason, outcome.note))
 
-    def _ties(self, site: Site) -> dict[Pair, BlockOutcome]:
-        """The undecided pairs whose claim is one of the gradients close by, which differ from each other: at a tie.
-
-        A median is smooth along every line there, and has no derivative; a point close by decides, as on a kink.
-        """
-        doubtful = {p: o for p, o in self.outcomes.items() if o.doubt is Doubt.KINK and o.special is None}
-        return {pair: outcome for pair, outcome in doubtful.items() if is_choice(site, pair)}
-
     def _judge_nonfinite(self, site: Site) -> dict[Pair, BlockOutcome]:
         """Judge pairs whose claim is not finite; return the outcomes of those without a derivative at the point."""
         singular = {}
@@ -192,10 +184,7 @@ class Protocol:
         return singular
 
     def _conclude(self, pair: Pair, result: PairResult, note: str | None) -> None:
-        """Make an outcome of what small steps, the reference or an earlier decision show.
-
-        Large steps may still change it (`_take_large_steps`).
-        """
+        """Make an outcome of what is known by now. Large steps may still change it (`_take_large_steps`)."""
         note = joined(note, result.note)
         if result.decision is not None:
             self._record(pair, result, result.decision, note)
@@ -301,12 +290,11 @@ class Protocol:
         unwitnessed = [pair for pair in self.silent if pair not in witnessed]
         for where, pairs in ((site, witnessed), (site.alone() if unwitnessed else site, unwitnessed)):
             for pair, other in (look_elsewhere(where, pairs, self.significance) if pairs else {}).items():
-                here, zero = self.silent.pop(pair), not other.hidden
-                if other.hidden and not other.differs:
-                    zero = self._without_large_outputs(where.alone(), pair, here)
-                if pair in self.outcomes:
-                    continue
-                if other.result is not None:
+                here = self.silent.pop(pair)
+                found, zero = without_large_outputs(where, here, pair, other, self.of_rows)
+                if found is not None:
+                    self.outcomes[pair] = found
+                elif other.result is not None:
                     self._conclude_elsewhere(pair, other.result, other.note)
                 elif other.enough and here.quiet and zero:
                     self.outcomes[pair] = BlockOutcome(
@@ -319,22 +307,6 @@ class Protocol:
                     )
                 else:
                     self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, BELOW_ROUNDING)
-
-    def _without_large_outputs(self, site: Site, pair: Pair, result: PairResult) -> bool:
-        """Decide a pair by its outputs of small value alone, if rounding of larger ones hides a claim that is not zero.
-
-        Returns:
-            Whether the claim is noise, and so may count as zero.
-        """
-        from gradcli.numerics.course.separate_rows import is_noise, of_all_rows, small_outputs  # seldom needed
-
-        if is_noise(site, pair):
-            return True
-        small = small_outputs(site, result, pair)
-        if small is not None and small.rows.size and self.of_rows is not None:
-            found = of_all_rows(pair, small, self.of_rows(pair, site.x, small.rows))
-            self.outcomes |= {} if found is None else {pair: found}
-        return False
 
     def _conclude_elsewhere(self, pair: Pair, result: PairResult, note: str) -> None:
         self.moved, self.elsewhere[pair] = True, result.site

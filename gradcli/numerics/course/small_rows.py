@@ -31,13 +31,14 @@ from gradcli.numerics.regularity.stored_format import format_at
 from gradcli.numerics.sampling.directions import TRIES, Focus, random_direction, within
 from gradcli.numerics.screen.small_entries import (
     DROWNED,
+    LOST,
     NEARER,
+    UNIT,
     are_alike,
     bands,
     slopes_of_one_pair,
     weighted,
 )
-from gradcli.numerics.screen.survey import LOST, UNIT
 from gradcli.numerics.wording import joined
 
 APART = (

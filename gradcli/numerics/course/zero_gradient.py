@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from gradcli.frozen import dataclass
@@ -10,9 +10,9 @@ from gradcli.numerics.claims.claim import PROJECTIONS
 from gradcli.numerics.claims.compare import Impression
 from gradcli.numerics.claims.other_points import other_points, paths_away, without_large_terms
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.maps.floats import Vector
+from gradcli.numerics.maps.floats import Indices, Vector
 from gradcli.numerics.maps.sizes import CERTIFIED, SIGNIFICANT
-from gradcli.numerics.outcome import Pair
+from gradcli.numerics.outcome import BlockOutcome, Pair
 from gradcli.numerics.sampling.directions import TRIES
 from gradcli.numerics.screen.pair_result import PairResult, certified, quick_reading_through
 from gradcli.numerics.screen.survey import is_below_rounding, is_quiet, survey
@@ -22,6 +22,7 @@ CONFIRMING = 4
 may be missing, outside the domain for example."""
 CONFIRMING_WITH_WITNESS = 2
 """The same with a reference, which shows at once whether a derivative is zero, without rounding."""
+OfRows = Callable[[Pair, Vector, Indices], BlockOutcome | None]
 WITHOUT_LARGE_TERMS = "cotangents of large terms set to zero"
 
 
@@ -89,6 +90,34 @@ def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> di
     if site.map.given:
         found |= _agreeing_nearby(site, {pair: each for pair, each in found.items() if each.differs}, significance)
     return {pair: replace(each, hidden=_claimed(site, pair)) for pair, each in found.items()}
+
+
+def without_large_outputs(
+    site: Site, here: PairResult, pair: Pair, other: Elsewhere, of_rows: OfRows | None
+) -> tuple[BlockOutcome | None, bool]:
+    """Decide a pair by its outputs of small value alone, if rounding of larger ones hides a claim that is not zero.
+
+    Args:
+        site: the given point.
+        here: what small steps showed there.
+        pair: the numbers of the input block and the output block.
+        other: what other points showed; where the claim differs there, that decides.
+        of_rows: verifies some rows of a pair as a map of their own.
+
+    Returns:
+        The outcome, if they decide the pair; and whether the claim is zero or noise.
+    """
+    if not other.hidden or other.differs:
+        return None, not other.hidden
+    from gradcli.numerics.course.separate_rows import is_noise, of_all_rows, small_outputs  # seldom needed
+
+    site = site.alone()
+    if of_rows is None or is_noise(site, pair):
+        return None, True
+    small = small_outputs(site, here, pair)
+    if small is None or not small.rows.size:
+        return None, False
+    return of_all_rows(pair, small, of_rows(pair, site.x, small.rows)), False
 
 
 def _claimed(site: Site, pair: Pair) -> bool:

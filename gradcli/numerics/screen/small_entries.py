@@ -34,6 +34,9 @@ DROWNED = 1e-13
 """A difference in a block whose entries are below this part of the output may be rounding, and is not reported."""
 NEARER = (0.125, -0.125)
 """A tail is compared with the values at these multiples of x, nearer to zero."""
+UNIT, LOST = 1e-17, 0.05
+"""A block in a tail may consist of rounding of the values at x / 8 if it is above the first part of them. Below that,
+nothing is left of rounding, and a lost term makes the block wrong by at most the second part of itself."""
 
 
 def wrong_in_the_tail(site: Site, agreed: dict[Pair, Discrepancy], most: float = 0.5) -> dict[Pair, PairResult]:

@@ -31,7 +31,7 @@ from gradcli.numerics.screen.pair_result import (
     unmoved,
     vanishing,
 )
-from gradcli.numerics.screen.small_entries import DROWNED, NEARER
+from gradcli.numerics.screen.small_entries import DROWNED, LOST, NEARER, UNIT
 from gradcli.numerics.screen.with_reference import WitnessComparison, compare_with_witness
 from gradcli.numerics.wording import of_largest
 
@@ -41,9 +41,6 @@ measured along their input alone."""
 FALLING = 1e-6
 """If a block is below this part of the values at x / 8, it is in a tail that falls off on that side, and the values on
 the other side do not matter."""
-UNIT, LOST = 1e-17, 0.05
-"""A block in a tail may consist of rounding of the values at x / 8 if it is above the first part of them. Below that,
-nothing is left of rounding, and a lost term makes the block wrong by at most the second part of itself."""
 DROWNABLE = (Impression.DIFFERS, Impression.WEAK)
 """The results that rounding may explain."""
 LARGE, LEAST_SEEN = 0.5, 5e-7
