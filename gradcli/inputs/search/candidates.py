@@ -108,9 +108,8 @@ DIFFERENT = "different"
 class Slot:
     """One argument of forward and its choices, cheapest first; `fixed` is what the user gave for it.
 
-    `suggested` holds "index" or "mask" where something says that it is one; `said` and `within` are documented, except
-    that `said` is `DIFFERENT` where equal whole numbers have no defined result.
-    `is_buffer` says that it is called as running statistics are, and that no return of backward has its gradient.
+    `suggested` holds "index" or "mask" where something says that it is one; `said` and `within` are documented, or
+    `said` is `DIFFERENT`, as equal numbers have no defined result. `is_buffer` says that no return has its gradient.
     """
 
     name: str
@@ -218,7 +217,7 @@ def seems_a_number(name: str, hints: SourceHints) -> bool:
         or name in hints.values.constants
         or any(bonus >= SURE_BONUS for bonus in hints.rank_bonuses(name, first=False).values())
     )
-    is_used = hints.index_bonus(name) > 0 or hints.mask_bonus(name) > 0
+    is_used = max(hints.index_bonus(name), hints.mask_bonus(name)) > 0
     return name in hints.numbers and not (is_said or is_used or means_tensor(name))
 
 
