@@ -1,5 +1,6 @@
 """The recipes of docs/ci.md, the action and the hook: what they say is what runs."""
 
+import json
 import os
 import re
 import shlex
@@ -124,6 +125,19 @@ def test_the_action_checks_and_hands_its_code_on(project: Path, spec: str, code:
     assert output.read_text() == f"exit-code={code}\n"
     assert "seed 3" in (project / "summary").read_text()
     assert (project / "r.sarif").exists()
+
+
+def test_inputs_of_the_action_may_have_several_lines(project: Path) -> None:
+    (step,) = (step for step in action()["runs"]["steps"] if step.get("id") == "check")
+    (project / "specs/broken.yaml").write_text(BROKEN)
+    ended = shell(
+        step["run"], project, TARGETS="specs/broken.yaml\nspecs/more.yaml\n", OPTIONS="-j 2\n--order 1\n", REPORT="r.json",
+        GITHUB_OUTPUT=str(project / "output"),
+    )  # fmt: skip
+    assert ended.returncode == 1, ended.stderr
+    cases = json.loads((project / "r.json").read_text())["cases"]
+    assert len(cases) == 10
+    assert {check["order"] for case in cases for check in case["checks"]} <= {1, None}
 
 
 def test_inputs_of_the_action_are_no_shell(project: Path) -> None:
