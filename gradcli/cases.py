@@ -141,6 +141,7 @@ class Asked:
     name: str
     inputs: tuple[InputSpec, ...] = ()
     grad: str | None = None
+    saved: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +191,7 @@ class CheckSpec:
         given = (self.inputs or ()) if self.inputs_from is InputsFrom.FLAGS else ()
         if self.origin is not None:
             return Asked(name=self.origin.rpartition(":")[0], inputs=given)
-        return Asked(name=self.target, inputs=given, grad=self.grad)
+        return Asked(name=self.target, inputs=given, grad=self.grad, saved=self.saved)
 
     def with_inputs(self, inputs: tuple[InputSpec, ...], source: InputsFrom) -> "CheckSpec":
         """The same case with these inputs."""

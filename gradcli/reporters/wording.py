@@ -89,7 +89,9 @@ def fix_command(asked: Asked | None, target: str, inputs: Sequence[InputSpec] = 
     name = os.path.relpath(asked.name) if os.path.isabs(asked.name) else asked.name
     name = asked.name if name.startswith(os.pardir) else name
     grad = f"--grad {shlex.quote(one_line(asked.grad))}" if asked.grad is not None else ""
-    words = ("gradcli fix", shlex.quote(one_line(name)), flags((inputs or asked.inputs) if asked.inputs else ()), grad)
+    saved = f"--saved {shlex.quote(one_line(','.join(asked.saved)))}" if asked.saved else ""
+    given = flags((inputs or asked.inputs) if asked.inputs else ())
+    words = ("gradcli fix", shlex.quote(one_line(name)), given, grad, saved)
     return " ".join(word for word in words if word)
 
 

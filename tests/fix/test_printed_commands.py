@@ -38,11 +38,25 @@ def slope(x):
 """
 
 
+PAIR = """import gradcli.engine as torch
+
+
+def scaled(x, scale):
+    root = torch.sqrt(x * x + 1)
+    return root * scale, root
+
+
+def scaled_backward(g, x, scale, root):
+    return g * scale * 2 * x / root, g * root
+"""
+
+
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "own.py").write_text(SOURCE)
     (tmp_path / "one case.yaml").write_text(SPEC)
     (tmp_path / "values.py").write_text(NUMPY)
+    (tmp_path / "pair.py").write_text(PAIR)
     return tmp_path
 
 
@@ -59,6 +73,10 @@ TARGETS = {
         "gradcli fix 'one case.yaml' -i x=4 -i scale=4",
     ),
     "a gradient": (["values.py:value", "--grad", "slope"], "gradcli fix values.py:value --grad values.py:slope"),
+    "saved values": (
+        ["pair.py:scaled", "-i", "x=3", "-i", "scale=3", "--grad", "scaled_backward", "--saved", "root"],
+        "gradcli fix pair.py:scaled -i x=3 -i scale=3 --grad pair.py:scaled_backward --saved root",
+    ),
 }
 
 
@@ -72,7 +90,7 @@ def test_the_printed_command_applies_the_patch(given, folder):
     command = printed(fixed.stdout, "apply")
     assert command == f"{expected} --write"
     done = warm.run_for_text([*shlex.split(command)[1:], "--force"], folder)
-    assert re.search("written: (own|values).py", done.stdout), done.stdout
+    assert re.search("written: (own|values|pair).py", done.stdout), done.stdout
     assert warm.run_for_text(["check", *arguments], folder).returncode == 0
 
 

@@ -88,6 +88,38 @@ def test_a_failure_is_saved_and_replays_to_the_same_finding_until_it_is_mended(g
     assert gradcli("replay", first["replay"]).returncode == 0
 
 
+PAIR = """import gradcli.engine as torch
+
+
+def root(x):
+    y = torch.sqrt(x * x + 1)
+    return y, y
+
+
+def right(g, x, y):
+    return g * x / y
+
+
+def wrong(g, x, y):
+    return 2 * g * x / y
+"""
+
+
+def test_the_failure_of_a_function_with_saved_values_replays(gradcli: Run, folder: Path) -> None:
+    (folder / "pair.py").write_text(PAIR)
+    given = ("-i", "x=3", "--saved", "y", "--grad")
+    assert gradcli("check", "pair.py:root", *given, "right").returncode == 0
+    first = json.loads(gradcli("check", "pair.py:root", *given, "wrong", "--format", "json").stdout)["cases"][0]
+    again = gradcli("replay", first["replay"], "--format", "json")
+    assert again.returncode == 1, again.stderr
+    assert [f["name"] for f in json.loads(again.stdout)["cases"][0]["findings"]] == ["wrong-factor"]
+    saved = folder / first["replay"]
+    saved.write_text(saved.read_text().replace('"y"', "7"))
+    refused = gradcli("replay", first["replay"])
+    assert refused.returncode == 2
+    assert b"is damaged: expected saved to be a list of names, got saved=[7]" in refused.stderr
+
+
 def test_a_folder_that_cannot_be_written_changes_no_verdict_and_is_told(gradcli: Run, folder: Path) -> None:
     (folder / ".gradcli").write_text("a file where the folder should be")
     ended = gradcli("check", "functions:Forgets", "--format", "json")

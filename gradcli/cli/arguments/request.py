@@ -47,6 +47,11 @@ _SETTINGS = (
 """Parameters of the command that are settings of the same name."""
 
 
+def names_from(text: str | None) -> tuple[str, ...]:
+    """The names in a list with commas; none where nothing was given."""
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
 def request_from(given: Mapping[str, Any]) -> CheckRequest:
     """The request that the parameters of `gradcli check` make, by their names; None is one that was not given."""
     options = {name: given[name] for name in _SETTINGS}
@@ -56,7 +61,7 @@ def request_from(given: Mapping[str, Any]) -> CheckRequest:
         inputs=tuple(given["inputs"] or ()),
         arguments=tuple(given["arguments"] or ()),
         grad=given["grad"],
-        saved=tuple(name.strip() for name in (given["saved"] or "").split(",") if name.strip()),
+        saved=names_from(given["saved"]),
         form=given["form"],
         reports=tuple(given["report"] or ()),
         shard=given["shard"],

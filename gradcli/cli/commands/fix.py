@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gradcli.cli.arguments.parameters import Arguments, Grad, InProcess, Inputs, Seed
+from gradcli.cli.arguments.parameters import Arguments, Grad, InProcess, Inputs, Saved, Seed
 from gradcli.cli.arguments.target_names import complete_functions
 from gradcli.errors import UsageError
 
@@ -33,6 +33,7 @@ def fix_command(
     inputs: Inputs = None,
     arguments: Arguments = None,
     grad: Grad = None,
+    saved: Saved = None,
     diff: Annotated[bool, typer.Option("--diff", help="Print only the diff, as git apply reads it.")] = False,
     write: Annotated[bool, typer.Option("--write", help="Write the patch into the file.")] = False,
     interactive: Annotated[
@@ -53,6 +54,7 @@ def fix_command(
     """Search for a patch of TARGET's backward that passes the whole check; show it, or write it if you ask for that."""
     require_options(diff=diff, write=write, interactive=interactive, force=force)
     from gradcli.cli.arguments.options import inputs_from
+    from gradcli.cli.arguments.request import names_from
     from gradcli.cli.output.streams import report_stream
     from gradcli.cli.pools import site
     from gradcli.fix.job import FixJob
@@ -69,7 +71,7 @@ def fix_command(
     while cases is None or cases:
         with site(in_process=in_process) as here:
             if cases is None:
-                cases = list(plan(gather_all([target], given, grad, pool=here.pool), Settings(seed=seed)))
+                cases = list(plan(gather_all([target], given, grad, names_from(saved), pool=here.pool), Settings(seed=seed)))
             has_written = False
             while cases and not has_written:
                 case = cases.pop(0)

@@ -20,6 +20,7 @@ _KEYS: dict[str, tuple[type, ...]] = {
     "target": (str,),
     "name": (str, type(None)),
     "grad": (str, type(None)),
+    "saved": (list,),
     "nondeterminism": (int, float),
     "device": (str, type(None)),
     "construct": (dict,),
@@ -101,6 +102,8 @@ def _wrong_values(document: dict[str, Any]) -> list[str]:
         problems.append(f"unknown dtype {document['dtype']!r:.80}")
     if document["finding"] is not None and document["finding"] not in {kind.value for kind in FindingKind}:
         problems.append(f"unknown finding {document['finding']!r:.80}")
+    if not all(isinstance(name, str) for name in document.get("saved", ())):
+        problems.append(f"expected saved to be a list of names, got saved={document['saved']!r:.80}")
     if not 0 <= document.get("nondeterminism", 0.0) <= 1:
         problems.append(f"expected nondeterminism in [0, 1], got {document['nondeterminism']!r:.80}")
     return problems
