@@ -3,7 +3,7 @@
 import math
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,90 @@ def shape_problem(shape: Sequence[int]) -> str | None:
         return f"a shape of {len(shape)} axes; at most {MAX_AXES} are possible"
     if math.prod(shape) > MAX_ELEMENTS:
         return f"shape {list(shape)} has {math.prod(shape):,} elements; gradcli draws at most {MAX_ELEMENTS:,}"
+    return None
+
+
+def layout_problem(layout: str, shape: Sequence[int]) -> str | None:
+    """Why no sparse tensor of this shape has this layout; None where one has."""
+    if shape and (layout != "csr" or len(shape) == 2):
+        return None
+    return f"layout {layout} needs {'a matrix' if layout == 'csr' else 'at least one axis'}, got shape {list(shape)}"
+
+
+def drawing_problem(domain: str, shape: Sequence[int], parameters: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The key at fault and why nothing of this shape is drawn from a domain with these parameters; None where it is.
+
+    Parameters of a wrong type are left to the drawing.
+    """
+    last = shape[-1] if shape else 0
+    if domain in _SQUARE and (len(shape) < 2 or last != shape[-2]):
+        return "shape", f"domain {domain} needs a square matrix, two equal sizes at the end; got shape {list(shape)}"
+    if domain == "orthogonal" and len(shape) < 2:
+        return "shape", f"domain orthogonal needs a matrix, two sizes or more; got shape {list(shape)}"
+    if domain in _LEAST_LAST_SIZE and last < _LEAST_LAST_SIZE[domain][0]:
+        return "shape", f"domain {domain} needs a last axis of {_LEAST_LAST_SIZE[domain][1]}, got shape {list(shape)}"
+    if domain == "permutation" and not shape:
+        return "shape", "domain permutation needs a last axis, got shape []"
+    if domain == "key" and last != 2:
+        return "shape", f"domain key needs a last axis of 2, got shape {list(shape)}"
+    if domain == "npz" and not parameters.get("path"):
+        return "domain", "domain npz needs a file, as in npz:data.npz"
+    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in parameters.values()):
+        return None
+    return _interval_problem(domain, last, parameters) or _bounds_problem(domain, last, parameters)
+
+
+_SQUARE = ("spd", "triangular", "diagonally-dominant")
+_LEAST_LAST_SIZE = {
+    "one-hot": (1, "at least one class"),
+    "simplex": (1, "at least one class"),
+    "unit-vectors": (1, "at least one entry"),
+    "unit-ball": (1, "at least one entry"),
+    "pointers": (2, "at least two numbers"),
+}
+_FARTHEST = 1e300
+"""Beyond it the length of an interval may overflow."""
+
+
+def reach_of(domain: str, count: int) -> float:
+    """The default of `hi`, and of `-lo`, for `count` entries along the last axis."""
+    return max(2.0, 0.005 * count) if domain in ("ascending", "descending") else 1.0
+
+
+def _interval_problem(domain: str, count: int, parameters: Mapping[str, Any]) -> tuple[str, str] | None:
+    reach = reach_of(domain, count)
+    ends = {"lo": -reach, "hi": reach} | {key: parameters[key] for key in ("lo", "hi") if key in parameters}
+    if not parameters.keys() & ends.keys():
+        return None
+    told = [f"{key}={_shown(end)}{'' if key in parameters else ' (the default)'}" for key, end in ends.items()]
+    fault, got = "hi" if "hi" in parameters else "lo", f"got {', '.join(told)}"
+    if not ends["lo"] < ends["hi"]:
+        return fault, f"domain {domain} needs lo < hi, {got}"
+    if all(math.isinf(end) for end in ends.values()):
+        return fault, f"domain {domain} needs a finite lo or hi, {got}"
+    if domain == "uniform" and any(math.isinf(end) for end in ends.values()):
+        return fault, f"domain uniform needs a finite lo and hi, {got}"
+    if any(math.isfinite(end) and abs(end) > _FARTHEST for end in ends.values()):
+        return fault, f"domain {domain} needs lo and hi of at most {_FARTHEST:g} in size, {got}"
+    return None
+
+
+def _shown(number: float) -> str:
+    return str(int(number)) if isinstance(number, float) and number.is_integer() and abs(number) < 1e15 else str(number)
+
+
+def _bounds_problem(domain: str, count: int, parameters: Mapping[str, Any]) -> tuple[str, str] | None:
+    if domain == "indices":
+        low, high = parameters.get("low", 0), parameters.get("high", 2)
+        if low < high:
+            return None
+        fault = "high" if "high" in parameters else "low"
+        return fault, f"domain indices needs low < high (high itself is not drawn), got low={low}, high={high}"
+    high = parameters.get("high", count)
+    if domain == "permutation" and high < count:
+        return "high", f"domain permutation needs high of at least its last size {count}, got high={high}"
+    if domain == "pointers" and high < 0:
+        return "high", f"domain pointers needs high of at least 0, got high={high}"
     return None
 
 

@@ -131,8 +131,8 @@ def test_inputs_of_the_action_may_have_several_lines(project: Path) -> None:
     (step,) = (step for step in action()["runs"]["steps"] if step.get("id") == "check")
     (project / "specs/broken.yaml").write_text(BROKEN)
     ended = shell(
-        step["run"], project, TARGETS="specs/broken.yaml\nspecs/more.yaml\n", OPTIONS="-j 2\n--order 1\n", REPORT="r.json",
-        GITHUB_OUTPUT=str(project / "output"),
+        step["run"], project, TARGETS="specs/broken.yaml\nspecs/more.yaml\n", OPTIONS="-j 2\n--order 1\n",
+        REPORT="r.json", GITHUB_OUTPUT=str(project / "output"),
     )  # fmt: skip
     assert ended.returncode == 1, ended.stderr
     cases = json.loads((project / "r.json").read_text())["cases"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.cases import DTYPES, LAYOUTS, Argument, InputSpec, Sparsity, shape_problem
+from gradcli.cases import DTYPES, LAYOUTS, Argument, InputSpec, Sparsity, layout_problem, shape_problem
 from gradcli.errors import UsageError
 from gradcli.inputs.domains import Domain, parse_domain
 
@@ -67,9 +67,8 @@ def _sparsity(spec: InputSpec, domain: Domain, array: NDArray[Any], generator: n
     """The entries of a sparse input: those of given values that are not zero, else about half of them, at least one."""
     if spec.layout not in LAYOUTS:
         raise UsageError(f"unknown layout {spec.layout!r}; expected one of {', '.join(LAYOUTS)}")
-    if not array.ndim or (spec.layout == "csr" and array.ndim != 2):
-        wanted = "a matrix" if spec.layout == "csr" else "at least one axis"
-        raise UsageError(f"layout {spec.layout} needs {wanted}, got shape {list(array.shape)}")
+    if (problem := layout_problem(spec.layout, array.shape)) is not None:
+        raise UsageError(problem)
     kept = generator.random(array.shape) < 0.5 if domain.random else array != 0
     if array.size and not kept.any():
         kept.flat[0] = True

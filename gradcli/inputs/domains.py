@@ -177,8 +177,9 @@ _INTERVALS = {
 def _interval(text: str, domain: Domain, inside: str) -> dict[str, Any]:
     keys = [key for key in domain.parameters if key in ("lo", "hi", "low", "high")]
     parts = [part.strip() for part in inside.split(",")]
-    if len(keys) != 2 or len(parts) != 2:
-        raise UsageError(f"domain {text!r}: expected two bounds, as in open-interval(-1, 1), or none")
+    if not keys or len(parts) != len(keys):
+        wanted = "one bound, as in permutation(5)" if len(keys) == 1 else "two bounds, as in open-interval(-1, 1)"
+        raise UsageError(f"domain {text!r}: expected {wanted}, or none")
     try:
         bounds = [int(part) if domain.integral else float(part) for part in parts]
     except ValueError:

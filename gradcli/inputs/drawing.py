@@ -8,14 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.cases import drawing_problem, reach_of
 from gradcli.errors import UsageError
 
 Shape = tuple[int, ...]
 Parameters = Mapping[str, Any]
+Drawing = Callable[[np.random.Generator, Shape, Parameters], NDArray[Any]]
 DECIMALS = 6
 KINK_RADIUS = 1e-3
 _FARTHEST_OUT = 0.85
 """The largest norm in a unit ball; checks change entries by up to an eighth."""
+_MAGIC = (b"\x93NUMPY", b"PK")
+"""What the files of numpy.save and numpy.savez begin with."""
 MOST_DECIMALS = 300
 """Beyond so many more decimals the power of ten that rounding multiplies by would overflow."""
 
@@ -28,8 +32,6 @@ def _normal(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDAr
 
 
 def _between(generator: np.random.Generator, shape: Shape, low: float, high: float) -> NDArray[Any]:
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise UsageError(f"an interval needs finite lo < hi, got lo={low!r}, hi={high!r}")
     drawn = low + (high - low) * generator.random(shape)
     rounded = np.round(drawn, _decimals(high - low))
     return np.where((rounded > low) & (rounded < high), rounded, drawn)
@@ -79,7 +81,7 @@ def _distinct(generator: np.random.Generator, shape: Shape, _: Parameters) -> ND
 def _ascending(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
     # Of n equal parts of the interval each has an entry in its middle half, so that neighbours are half a part apart.
     count = shape[-1] if shape else 1
-    reach = max(2.0, 0.005 * count)
+    reach = reach_of("ascending", count)
     low, high = _drawn_from(_number(parameters, "lo", -reach), _number(parameters, "hi", reach))
     parts = np.arange(count) + 0.5 if shape else np.float64(0.5)
     drawn = (parts + generator.uniform(-0.25, 0.25, shape)) / max(count, 1)
@@ -90,21 +92,15 @@ def _descending(generator: np.random.Generator, shape: Shape, parameters: Parame
     return _ascending(generator, shape, parameters)[..., ::-1] if shape else _ascending(generator, shape, parameters)
 
 
-def _square(shape: Shape, domain: str) -> int:
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise UsageError(f"domain {domain} needs a square matrix, such as 3x3 or 2x3x3; got shape {list(shape)}")
-    return shape[-1]
-
-
 def _spd(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
-    size = _square(shape, "spd")
+    size = shape[-1]
     factor = generator.standard_normal(shape)
     product = factor @ np.swapaxes(factor, -1, -2) / max(size, 1) + np.eye(size)
     return np.round((product + np.swapaxes(product, -1, -2)) / 2, DECIMALS)
 
 
 def _triangular(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
-    size = _square(shape, "triangular")
+    size = shape[-1]
     below = np.tril(generator.standard_normal(shape), -1) / 2
     diagonal = 1 + generator.random((*shape[:-1], 1))
     return np.round(below + diagonal * np.eye(size), DECIMALS)
@@ -112,7 +108,7 @@ def _triangular(generator: np.random.Generator, shape: Shape, _: Parameters) -> 
 
 def _diagonally_dominant(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
     # Of positive determinant (Gershgorin: every eigenvalue has a positive real part), and not symmetric.
-    size = _square(shape, "diagonally-dominant")
+    size = shape[-1]
     beside = generator.standard_normal(shape) * (1 - np.eye(size))
     diagonal = 1 + generator.random((*shape[:-1], 1))
     sums = np.abs(beside).sum(-1, keepdims=True)
@@ -120,8 +116,6 @@ def _diagonally_dominant(generator: np.random.Generator, shape: Shape, _: Parame
 
 
 def _orthogonal(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
-    if len(shape) < 2:
-        raise UsageError(f"domain orthogonal needs a matrix, such as 3x3; got shape {list(shape)}")
     tall = shape[-2] >= shape[-1]
     drawn = generator.standard_normal(shape if tall else (*shape[:-2], shape[-1], shape[-2]))
     basis = np.linalg.qr(drawn)[0]
@@ -129,8 +123,6 @@ def _orthogonal(generator: np.random.Generator, shape: Shape, _: Parameters) -> 
 
 
 def _key(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
-    if not shape or shape[-1] != 2:
-        raise UsageError(f"domain key needs a last axis of 2, as in -i key=2,domain=key; got shape {list(shape)}")
     return generator.integers(0, 2**32, shape, dtype=np.int64)
 
 
@@ -140,26 +132,16 @@ def _typed_key(generator: np.random.Generator, shape: Shape, _: Parameters) -> N
 
 def _indices(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
     low, high = _integer(parameters, "low", 0), _integer(parameters, "high", 2)
-    if low >= high:
-        raise UsageError(f"domain indices needs low < high (high itself is not drawn), got low={low}, high={high}")
     return generator.integers(low, high, shape, dtype=np.int64)
 
 
 def _permutation(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
-    if not shape:
-        raise UsageError("domain permutation needs a last axis, as in -i order=4,domain=permutation")
     high = _integer(parameters, "high", shape[-1])
-    if high < shape[-1]:
-        raise UsageError(f"domain permutation needs high of at least its last size {shape[-1]}, got {high}")
     return generator.permuted(np.broadcast_to(np.arange(high), (*shape[:-1], high)), axis=-1)[..., : shape[-1]].copy()
 
 
 def _pointers(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
-    if not shape or shape[-1] < 2:
-        raise UsageError(f"domain pointers needs a last axis of at least two numbers, got shape {list(shape)}")
     high = _integer(parameters, "high", shape[-1])
-    if high < 0:
-        raise UsageError(f"domain pointers needs high of at least 0, got {high}")
     drawn = np.sort(generator.integers(0, high, shape, dtype=np.int64, endpoint=True))
     drawn[..., 0], drawn[..., -1] = 0, high
     counts = np.diff(drawn)
@@ -181,30 +163,22 @@ def _make_unequal(counts: NDArray[Any]) -> None:
 
 
 def _simplex(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
-    if not shape or shape[-1] == 0:
-        raise UsageError(f"domain simplex needs a last axis of at least one class, got shape {list(shape)}")
     drawn = 0.2 + generator.random(shape)
     return np.asarray(drawn / drawn.sum(-1, keepdims=True))
 
 
 def _unit_vectors(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
-    if not shape or shape[-1] == 0:
-        raise UsageError(f"domain unit-vectors needs a last axis of at least one entry, got shape {list(shape)}")
     drawn = 0.2 + np.abs(generator.standard_normal(shape))
     signed = np.where(generator.random(shape) < 0.5, drawn, -drawn)
     return np.asarray(signed / np.sqrt((signed * signed).sum(-1, keepdims=True)))
 
 
 def _unit_ball(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
-    if not shape or shape[-1] == 0:
-        raise UsageError(f"domain unit-ball needs a last axis of at least one entry, got shape {list(shape)}")
     norms = generator.uniform(0.05, _FARTHEST_OUT, (*shape[:-1], 1))
     return np.asarray(np.round(norms * _unit_vectors(generator, shape, parameters), DECIMALS))
 
 
 def _one_hot(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
-    if not shape or shape[-1] == 0:
-        raise UsageError(f"domain one-hot needs a last axis of at least one class, got shape {list(shape)}")
     return np.eye(shape[-1])[generator.integers(0, shape[-1], shape[:-1])]
 
 
@@ -241,9 +215,7 @@ def _literal(_: np.random.Generator, shape: Shape, parameters: Parameters) -> ND
 
 
 def _npz(_: np.random.Generator, __: Shape, parameters: Parameters) -> NDArray[Any]:
-    path, key = parameters.get("path"), parameters.get("key")
-    if not path:
-        raise UsageError("domain npz needs a file: domain=npz:data.npz, or path=data.npz")
+    path, key = str(parameters["path"]), parameters.get("key")
     try:
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
@@ -254,8 +226,17 @@ def _npz(_: np.random.Generator, __: Shape, parameters: Parameters) -> NDArray[A
             if chosen in names:
                 return np.asarray(archive[str(chosen)])
     except (OSError, ValueError, EOFError) as error:
-        raise UsageError(f"{path}: cannot be read as .npz or .npy: {error}") from error
+        raise UsageError(f"{path}: cannot be read as .npz or .npy: {_why(path, error)}") from error
     raise UsageError(f"{path} holds the arrays {', '.join(names)}; name one by key=..., got key={key!r}")
+
+
+def _why(path: str, error: Exception) -> str:
+    """What is wrong with a file; NumPy takes any other file for pickled objects, and advises to load them."""
+    if "pickle" not in str(error):
+        return str(error)
+    with open(path, "rb") as file:
+        is_numpys = file.read(len(_MAGIC[0])).startswith(_MAGIC)
+    return "it holds Python objects, not numbers" if is_numpys else "it is a file of another kind"
 
 
 def _number(parameters: Parameters, key: str, default: float) -> float:
@@ -321,7 +302,7 @@ def with_distinct(longer: NDArray[Any], given: NDArray[Any], largest: int | None
 
 ORDERS = ("ascending", "descending")
 """The domains of numbers in order."""
-DRAWING: Mapping[str, Callable[[np.random.Generator, Shape, Parameters], NDArray[Any]]] = {
+_DRAWING: Mapping[str, Drawing] = {
     "normal": _normal,
     "uniform": _uniform,
     "positive": _positive,
@@ -349,4 +330,17 @@ DRAWING: Mapping[str, Callable[[np.random.Generator, Shape, Parameters], NDArray
     "literal": _literal,
     "npz": _npz,
 }
-"""The function that draws from each domain."""
+
+
+def _refusing(name: str, drawing: Drawing) -> Drawing:
+    def draw(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
+        problem = drawing_problem(name, shape, parameters)
+        if problem is not None:
+            raise UsageError(problem[1])
+        return drawing(generator, shape, parameters)
+
+    return draw
+
+
+DRAWING: Mapping[str, Drawing] = {name: _refusing(name, drawing) for name, drawing in _DRAWING.items()}
+"""The function that draws from each domain. It raises UsageError for a shape or parameters that this does not have."""

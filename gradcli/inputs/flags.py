@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from gradcli.cases import DTYPES, LAYOUTS, FrameworkObject, InputSpec, shape_problem
+from gradcli.cases import DTYPES, LAYOUTS, FrameworkObject, InputSpec, drawing_problem, shape_problem
 from gradcli.errors import UsageError
 from gradcli.inputs.domains import DOMAINS, Domain, parse_domain
 
@@ -36,9 +36,13 @@ def parse_input(text: str) -> InputSpec:
         keys = [key for key, _ in entries]
         raise _refusal("-i", text, f"{max(keys, key=keys.count)} is given twice")
     domain, parameters = _domain(text, given)
+    shape = _shape(text, shape_text, domain)
+    problem = drawing_problem(domain.name, shape or (), parameters)
+    if problem is not None:
+        raise _refusal("-i", text, problem[1])
     return InputSpec(
         name=name,
-        shape=_shape(text, shape_text, domain),
+        shape=shape,
         dtype=_dtype(text, given.get("dtype")),
         domain=domain.name,
         layout=_layout(text, given.get("layout")),

@@ -3,14 +3,14 @@
 import ast
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, final
 
 import yaml
 
-from gradcli.cases import DTYPES, LAYOUTS, OWN_DTYPE, InputSpec, shape_problem
+from gradcli.cases import DTYPES, LAYOUTS, OWN_DTYPE, InputSpec, drawing_problem, layout_problem, shape_problem
 from gradcli.frozen import dataclass
 from gradcli.spec.document import Problems, described, entries, plain, scalar
 from gradcli.spec.fields import Fields, read_fields
@@ -23,10 +23,15 @@ _DOMAIN_KEYS = ("lo", "hi", "low", "high", "value", "path", "key")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadInput:
-    """An input whose sizes, and whose index bounds, may still be names."""
+    """An input whose sizes, and whose index bounds, may still be names.
+
+    `nodes` are those of its keys, `node` that of the whole; none where it is no tensor, or has problems already.
+    """
 
     spec: InputSpec
     shape: tuple[int | str, ...] | None = None
+    nodes: Mapping[str, yaml.Node] = field(default_factory=dict)
+    node: yaml.Node | None = None
 
 
 @final
@@ -61,11 +66,34 @@ class InputsReader:
 
     def bound(self, inputs: tuple[ReadInput, ...], chosen: Mapping[str, int]) -> tuple[InputSpec, ...]:
         """The inputs with every named size replaced by its value in `chosen`."""
-        return tuple(_bound(each, chosen) for each in inputs)
+        found = []
+        for each in inputs:
+            spec = _bound(each, chosen)
+            if each.node is not None:
+                self._require_values(each, each.node, spec)
+            found.append(spec)
+        return tuple(found)
+
+    def _require_values(self, read: ReadInput, node: yaml.Node, spec: InputSpec) -> None:
+        """Note why no run could draw the input."""
+        head = re.split(r"[(:]", spec.domain, maxsplit=1)[0].strip()
+        shape = spec.shape or ()
+        problem = drawing_problem(head, shape, {**_inside(spec.domain, head), **dict(spec.parameters)})
+        if problem is not None:
+            key, why = problem
+            self.problems.add(read.nodes.get(key, read.nodes.get("domain", node)), why)
+        if spec.layout is not None and spec.shape is not None:
+            unfit = layout_problem(spec.layout, shape)
+            if unfit is not None:
+                self.problems.add(read.nodes["layout"], unfit)
+        dtype = spec.dtype or _natural_dtype(head, spec.value)
+        if spec.requires_grad and dtype is not None and not dtype.startswith(("float", "bfloat", "complex")):
+            self.problems.add(read.nodes["grad"], f"grad: true needs a float or complex dtype, got {dtype}")
 
     def _input(self, name: str, node: yaml.Node) -> ReadInput:
         if not isinstance(node, yaml.MappingNode):
             return ReadInput(spec=InputSpec(name=name, kind="value", value=plain(node, self.problems)))
+        before = len(self.problems.found)
         fields = read_fields(node, INPUT_KEYS, self.problems)
         if "python" in fields.nodes:
             return self._python(name, node, fields)
@@ -92,7 +120,9 @@ class InputsReader:
             requires_grad=fields.get("grad"),
             value=fields.get("value"),
         )
-        return ReadInput(spec=spec, shape=shape)
+        if len(self.problems.found) > before:
+            return ReadInput(spec=spec, shape=shape)
+        return ReadInput(spec=spec, shape=shape, nodes=fields.nodes, node=node)
 
     def _python(self, name: str, node: yaml.Node, fields: Fields) -> ReadInput:
         if len(fields.nodes) > 1:
@@ -181,6 +211,39 @@ class InputsReader:
             self.problems.add(node, f"size {name!r} is not given under sizes{known}")
         self.used.add(name)
         return name
+
+
+def _inside(domain: str, head: str) -> dict[str, float | str]:
+    """The parameters inside the text of a domain, as in indices(0, 4) or npz:data.npz."""
+    rest = domain[domain.index(head) + len(head) :].strip()
+    keys = DOMAIN_FORMS[head][1]
+    if rest.startswith(":"):
+        return {"path": rest[1:]}
+    if not rest:
+        return {}
+    numbers = [part.strip() for part in rest.strip("()").split(",")]
+    read = float if "lo" in keys else int
+    return dict(zip(keys, map(read, numbers), strict=True))
+
+
+def _natural_dtype(domain: str, value: Any) -> str | None:
+    """The dtype of what a domain, or a value, has of its own; None where the run decides."""
+    if domain == "boolean":
+        return "bool"
+    if domain in OWN_DTYPE:
+        return "int64"
+    numbers = list(_numbers(value)) if domain == "literal" else []
+    if not numbers or any(isinstance(number, float) for number in numbers):
+        return None
+    return "bool" if all(isinstance(number, bool) for number in numbers) else "int64"
+
+
+def _numbers(value: Any) -> Iterator[Any]:
+    if isinstance(value, list):
+        for each in value:
+            yield from _numbers(each)
+    else:
+        yield value
 
 
 def _is_numeric(value: Any) -> bool:

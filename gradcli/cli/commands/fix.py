@@ -71,7 +71,9 @@ def fix_command(
     while cases is None or cases:
         with site(in_process=in_process) as here:
             if cases is None:
-                cases = list(plan(gather_all([target], given, grad, names_from(saved), pool=here.pool), Settings(seed=seed)))
+                cases = list(
+                    plan(gather_all([target], given, grad, names_from(saved), pool=here.pool), Settings(seed=seed))
+                )
             has_written = False
             while cases and not has_written:
                 case = cases.pop(0)
