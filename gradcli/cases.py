@@ -51,21 +51,28 @@ def drawing_problem(domain: str, shape: Sequence[int], parameters: Mapping[str, 
     Parameters of a wrong type are left to the drawing.
     """
     last = shape[-1] if shape else 0
-    if domain in _SQUARE and (len(shape) < 2 or last != shape[-2]):
-        return "shape", f"domain {domain} needs a square matrix, two equal sizes at the end; got shape {list(shape)}"
-    if domain == "orthogonal" and len(shape) < 2:
-        return "shape", f"domain orthogonal needs a matrix, two sizes or more; got shape {list(shape)}"
-    if domain in _LEAST_LAST_SIZE and last < _LEAST_LAST_SIZE[domain][0]:
-        return "shape", f"domain {domain} needs a last axis of {_LEAST_LAST_SIZE[domain][1]}, got shape {list(shape)}"
-    if domain == "permutation" and not shape:
-        return "shape", "domain permutation needs a last axis, got shape []"
-    if domain == "key" and last != 2:
-        return "shape", f"domain key needs a last axis of 2, got shape {list(shape)}"
+    needed = _shape_needed(domain, shape, last)
+    if needed is not None:
+        return "shape", f"domain {domain} needs {needed}, got shape {list(shape)}"
     if domain == "npz" and not parameters.get("path"):
         return "domain", "domain npz needs a file, as in npz:data.npz"
     if any(isinstance(value, bool) or not isinstance(value, int | float) for value in parameters.values()):
         return None
     return _interval_problem(domain, last, parameters) or _bounds_problem(domain, last, parameters)
+
+
+def _shape_needed(domain: str, shape: Sequence[int], last: int) -> str | None:
+    """What a domain needs that a shape does not have; None where it has it."""
+    if domain in _SQUARE and (len(shape) < 2 or last != shape[-2]):
+        return "a square matrix (two equal sizes at the end)"
+    if domain == "orthogonal" and len(shape) < 2:
+        return "a matrix (two sizes or more)"
+    if domain == "permutation" and not shape:
+        return "a last axis"
+    if domain == "key" and last != 2:
+        return "a last axis of 2"
+    least, words = _LEAST_LAST_SIZE.get(domain, (0, ""))
+    return f"a last axis of {words}" if last < least else None
 
 
 _SQUARE = ("spd", "triangular", "diagonally-dominant")

@@ -1,6 +1,5 @@
 """Specs read into cases: every error at once, each with its file, line and column."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -8,13 +7,14 @@ from typing import Any, final
 
 import yaml
 
-from gradcli.cases import DTYPES, CheckSpec, Expectation, InputsFrom
+from gradcli.cases import DTYPES, CheckSpec, Expectation, InputsFrom, Problem
 from gradcli.errors import SpecError
 from gradcli.frozen import dataclass
 from gradcli.spec.allow import read_allow
 from gradcli.spec.document import Problems, compose, described, entries
 from gradcli.spec.fields import Fields, read_fields
 from gradcli.spec.model import CASE_KEYS, CHECKS, DEFAULTS_KEYS, DOCUMENT_KEYS, EXPECTATIONS, FINDINGS
+from gradcli.spec.places import target_located, target_missing
 from gradcli.spec.read_inputs import InputsReader
 from gradcli.spec.resolve import beside
 from gradcli.spec.sizes import read_sizes, size_combinations
@@ -109,7 +109,7 @@ class _Document:
         listed = document.nodes["cases"].value if "cases" in document else []
         if "cases" in document and not listed:
             self.problems.add(document.nodes["cases"], "the list of cases is empty; leave 'cases' out to infer inputs")
-        target = _target(document.text("target"), self.folder)
+        target = target_located(document.text("target"), self.folder)
         base = CheckSpec(
             target=target,
             grad=self._grad(document, target, None),
@@ -125,8 +125,19 @@ class _Document:
                 document.nodes["reason"], "the key 'reason' says why findings are allowed, but there is no key 'allow'"
             )
         if "cases" not in document:
-            return [self._overridden(base, defaults)]
-        return [case for node in listed for case in self._case(node, base, defaults, sizes)]
+            found = [self._overridden(base, defaults)]
+        else:
+            found = [case for node in listed for case in self._case(node, base, defaults, sizes)]
+        return [self._with_problem(case) for case in found]
+
+    def _with_problem(self, case: CheckSpec) -> CheckSpec:
+        """The case, with why it cannot be run where a file that it names is nowhere."""
+        for named in (case.target, case.grad):
+            why = None if named is None else target_missing(named, self.folder)
+            if why is not None:
+                message = f"{case.origin}:{case.column}: {why}"
+                return replace(case, problem=Problem(message=message, exit_code=SpecError.exit_code))
+        return case
 
     def _case(
         self, node: yaml.Node, base: CheckSpec, defaults: Fields, sizes: Mapping[str, tuple[int, ...]]
@@ -166,7 +177,7 @@ class _Document:
         ]
 
     def _grad(self, fields: Fields, target: str, otherwise: str | None) -> str | None:
-        return beside(_target(fields.text("grad"), self.folder), target) if "grad" in fields else otherwise
+        return beside(target_located(fields.text("grad"), self.folder), target) if "grad" in fields else otherwise
 
     def _construct(self, fields: Fields, inherited: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
         """The constructor's arguments by name."""
@@ -246,11 +257,3 @@ def _items(node: yaml.Node) -> list[Any]:
 
 def _joined(name: str | None, label: str) -> str | None:
     return " ".join(part for part in (name, label) if part) or None
-
-
-def _target(target: str, folder: Path) -> str:
-    """`target` with a relative file looked for in the spec's folder first, then left to the working directory."""
-    file, colon, name = target.rpartition(":") if ":" in target else (target, "", "")
-    if not file.endswith(".py") or os.path.isabs(file) or not (folder / file).is_file():
-        return target
-    return f"{os.path.relpath(folder / file)}{colon}{name}"

@@ -1,7 +1,6 @@
 """The inputs of a case, read from YAML into input specs whose named sizes are bound later."""
 
 import ast
-import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
@@ -15,6 +14,7 @@ from gradcli.frozen import dataclass
 from gradcli.spec.document import Problems, described, entries, plain, scalar
 from gradcli.spec.fields import Fields, read_fields
 from gradcli.spec.model import DOMAIN_FORMS, INPUT_KEYS
+from gradcli.spec.places import located
 from gradcli.spec.sizes import is_size
 
 _NAME = re.compile(r"^[^\W\d]\w*(\.\w+)*(\[\d+\])?$")
@@ -152,11 +152,7 @@ class InputsReader:
                 self.problems.add(fields.nodes[key], f"domain {head} does not take {key}")
         if head == "literal" and "value" not in fields.nodes:
             self.problems.add(node, "domain literal needs 'value', a number or nested lists of numbers")
-        return f"npz:{self._located(rest[1:])}" if head == "npz" and rest else domain
-
-    def _located(self, path: str) -> str:
-        """`path` beside the spec where there is such a file, else left to the working directory."""
-        return os.path.relpath(self.folder / path) if (self.folder / path).is_file() else path
+        return f"npz:{located(rest[1:], self.folder)}" if head == "npz" and rest else domain
 
     def _parameters(self, fields: Fields) -> tuple[tuple[str, Any], ...]:
         found = [(key, fields.get(key)) for key in _DOMAIN_KEYS if key in fields]
@@ -164,7 +160,7 @@ class InputsReader:
             if key in ("low", "high") and not (isinstance(value, int) and not isinstance(value, bool)):
                 self._named(fields.nodes[key], f"{key} must be a whole number or a named size")
             if key == "path":
-                found[index] = (key, self._located(str(value)))
+                found[index] = (key, located(str(value), self.folder))
             if key == "value" and not _is_numeric(value):
                 self.problems.add(
                     fields.nodes[key], f"value must hold numbers only, got {described(fields.nodes[key])}"

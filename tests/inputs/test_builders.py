@@ -157,13 +157,13 @@ def test_npz_reads_a_named_array_and_a_npy_file(tmp_path):
 
 def test_npz_never_unpickles(tmp_path):
     np.save(tmp_path / "evil.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    with pytest.raises(UsageError, match="cannot be read as .npz or .npy: it holds Python objects, not numbers$"):
+    with pytest.raises(UsageError, match=r"cannot be read as \.npz or \.npy: it holds Python objects, not numbers$"):
         drawn(f"x=1,path={tmp_path}/evil.npy")
 
 
 def test_a_file_of_another_kind_is_refused_without_advice_to_unpickle_it(tmp_path):
     (tmp_path / "code.py").write_text("import os\n")
-    with pytest.raises(UsageError, match="cannot be read as .npz or .npy: it is a file of another kind$"):
+    with pytest.raises(UsageError, match=r"cannot be read as \.npz or \.npy: it is a file of another kind$"):
         drawn(f"x=1,path={tmp_path}/code.py")
 
 
