@@ -184,8 +184,8 @@ def test_a_file_target_is_found_from_every_folder_of_the_project(tmp_path, monke
     _, missing = load_specs(tmp_path / "specs")
     assert missing.problem.exit_code == 2
     assert missing.problem.message == (
-        f"{tmp_path}/specs/b.yaml:2:9: no file mien.py: looked in {tmp_path}/specs (the spec's folder), {tmp_path} (the "
-        f"folder of pyproject.toml) and {tmp_path}/deep/er (the working directory) (did you mean 'mine.py'?)"
+        f"{tmp_path}/specs/b.yaml:2:9: no file mien.py: looked in {tmp_path}/specs (the spec's folder), {tmp_path} "
+        f"(the folder of pyproject.toml) and {tmp_path}/deep/er (the working directory) (did you mean 'mine.py'?)"
     )
 
 
