@@ -67,7 +67,11 @@ def gather(
     for target in targets:
         named = [CheckSpec(target=name) for name in functions_in(target)] if _is_whole(target) else _specs_of(target)
         found += [_with_flags(spec, inputs, grad, saved) for spec in named]
-    return _without_repeats(found, targets)
+    distinct = _without_repeats(found, targets)
+    for spec in distinct:
+        if spec.problem is not None:
+            raise UsageError(spec.problem.message)
+    return distinct
 
 
 def is_named(target: str) -> bool:
@@ -141,7 +145,26 @@ def _without_repeats(found: Sequence[CheckSpec], targets: Sequence[str]) -> tupl
             f"nothing to check: no case in {', '.join(targets)}; a folder stands for the specs (.yaml) directly in it, "
             "and Functions are checked by the names of modules or files"
         )
-    return tuple({repr(spec): spec for spec in found}.values())
+    distinct: dict[str, CheckSpec] = {}
+    for spec in {repr(spec): spec for spec in found}.values():
+        first = distinct.setdefault(spec.case_id, spec)
+        if first is not spec and _place(first) != _place(spec):
+            refused = _equal_ids(first, spec)
+            distinct.setdefault(refused.case_id, refused)
+    return tuple(distinct.values())
+
+
+def _place(spec: CheckSpec) -> str | None:
+    """The file and line of a case, however it is called; None for a target of the command line."""
+    return None if spec.origin is None else os.path.realpath(spec.origin)
+
+
+def _equal_ids(first: CheckSpec, spec: CheckSpec) -> CheckSpec:
+    """The problem that two cases would have one id in reports; it stands where the one in a spec does."""
+    spec, other = (first, spec) if spec.origin is None else (spec, first)
+    where = "a target of the command line too" if other.origin is None else f"already in {other.origin}"
+    message = f"{spec.origin}:{spec.column}: the case {spec.case_id} is {where}; give it a name of its own"
+    return _problem(str(spec.origin), message, UsageError.exit_code)
 
 
 def _refuse_doubled(inputs: Sequence[InputSpec]) -> None:
