@@ -19,6 +19,27 @@ _READING = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _texts: WeakKeyDictionary[Callable[..., Any], str] = WeakKeyDictionary()
 
 
+def literal(text: str) -> Any:
+    """The value of a Python literal, in which `nan`, `inf`, `nanj` and `infj` are numbers, as their texts are.
+
+    Raises:
+        ValueError, SyntaxError, TypeError, MemoryError, RecursionError: it is none.
+    """
+    tree = ast.parse(text.strip(), mode="eval")
+    return ast.literal_eval(_Numbers().visit(tree))
+
+
+class _Numbers(ast.NodeTransformer):
+    """Puts the numbers in the places of their names."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """The number that the name stands for; other names are left."""
+        if node.id not in ("nan", "inf", "nanj", "infj"):
+            return node
+        part = float(node.id.removesuffix("j"))
+        return ast.Constant(complex(0.0, part) if node.id.endswith("j") else part)
+
+
 def source_of(function: Callable[..., Any] | None) -> str:
     """The source of a function, dedented; empty where there is none (defined in a shell, compiled)."""
     if function is None:

@@ -120,14 +120,14 @@ class Counters:
     def book(self, stage: str, before: "Counters", seconds: float) -> None:
         """Add the calls since `before`, a copy of the counters, to those of `stage`."""
         spent = Stage(forward=self.forward - before.forward, backward=self.backward - before.backward, seconds=seconds)
-        known = self.stages.get(stage)
-        self.stages[stage] = spent if known is None else known + spent
+        self.stages[stage] = self.stages.get(stage, Stage()) + spent
 
 
 class Backend(ABC):
     """A framework: recognises its targets, runs them, and binds them to inputs."""
 
     name: str
+    lacks: tuple[str, ...] = ()  # dtypes that the framework does not have
 
     @abstractmethod
     def claims(self, target: object) -> bool:

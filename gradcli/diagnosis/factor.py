@@ -18,7 +18,8 @@ _ONCE = ((-1, "was left out as a factor"), (1, "is an extra factor"))
 _DIVIDED = ((-1, "was divided by once too often"), _ONCE[1])
 """As `_ONCE`, for an argument that backward divides by."""
 _SQUARED = ((-2, "squared was left out as a factor"), (2, "squared is an extra factor"))
-
+_LARGEST = 1e150
+"""Arguments beyond it, whose squares overflow, are not named; every number is near infinity relative to that."""
 _COMMON = 3
 """Sizes up to this are not named: such a factor has many causes. Arguments up to one more are named as a question."""
 
@@ -147,7 +148,8 @@ def _numbers(subject: Subject) -> list[tuple[str, float]]:
     given = {a.name for a in subject.arguments}
     numbers = [(a.name, a.value) for a in subject.arguments if not a.is_tensor]
     numbers += [(p.name, p.default) for p in subject.info.parameters if p.name not in given]
-    return [(name, float(n)) for name, n in numbers if isinstance(n, int | float) and not isinstance(n, bool)]
+    plain = [(name, n) for name, n in numbers if isinstance(n, int | float) and not isinstance(n, bool)]
+    return [(name, float(n)) for name, n in plain if 1 / _LARGEST < abs(n) < _LARGEST]
 
 
 def _from_sizes(c: float, subject: Subject, precision: float) -> Iterator[Factor]:

@@ -1,6 +1,5 @@
 """The flags `-i NAME=SHAPE[,key=value]...` and `-a NAME=VALUE`, read into input specs."""
 
-import ast
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -9,6 +8,7 @@ from typing import Any
 from gradcli.cases import DTYPES, LAYOUTS, FrameworkObject, InputSpec, drawing_problem, shape_problem
 from gradcli.errors import UsageError
 from gradcli.inputs.domains import DOMAINS, Domain, parse_domain
+from gradcli.sources import literal
 
 _NAME = re.compile(r"^[^\W\d]\w*(\.\w+|\[\d+\]|\['[^']*'\]|\[\"[^\"']*\"\])*$")
 _PARAMETERS = ("lo", "hi", "low", "high", "value", "path", "key")
@@ -67,7 +67,7 @@ def parse_argument(text: str) -> InputSpec:
     """
     name, rest = _named(text, "-a", "-a dim=-1")
     try:
-        value = ast.literal_eval(rest.strip())
+        value = literal(rest)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         if (named := FrameworkObject.read(rest.strip())) is not None:
             return InputSpec(name=name, kind="value", value=named)
@@ -149,10 +149,8 @@ def _domain(text: str, given: dict[str, str]) -> tuple[Domain, dict[str, Any]]:
 
 
 def _literal(text: str, key: str, value: str) -> Any:
-    if key in ("lo", "hi") and value in ("inf", "-inf"):
-        return float(value)
     try:
-        parsed = ast.literal_eval(value)
+        parsed = literal(value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise _refusal(
             "-i", text, f"{key}={value} is not a number{' or nested list of numbers' if key == 'value' else ''}"

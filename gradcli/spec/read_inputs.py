@@ -1,6 +1,5 @@
 """The inputs of a case, read from YAML into input specs whose named sizes are bound later."""
 
-import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
@@ -11,6 +10,7 @@ import yaml
 
 from gradcli.cases import DTYPES, LAYOUTS, OWN_DTYPE, InputSpec, drawing_problem, layout_problem, shape_problem
 from gradcli.frozen import dataclass
+from gradcli.sources import literal
 from gradcli.spec.document import Problems, described, entries, plain, scalar
 from gradcli.spec.fields import Fields, read_fields
 from gradcli.spec.model import DOMAIN_FORMS, INPUT_KEYS
@@ -128,7 +128,7 @@ class InputsReader:
         if len(fields.nodes) > 1:
             self.problems.add(node, "the key 'python' gives the whole argument: leave out the other keys")
         try:
-            value = ast.literal_eval(fields.text("python"))
+            value = literal(fields.text("python"))
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             self.problems.add(fields.nodes["python"], "the key 'python' must be a literal, such as '(2, 2)' or '-1'")
             value = None

@@ -1,5 +1,7 @@
 """What holds only because entries of the inputs happen to be equal is not given as the mistake's name."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -112,6 +114,15 @@ class Scaled(ns.autograd.Function):
 def test_a_cause_that_small_numbers_suggest_is_asked_and_sizes_go_before_squares(shape, stride, factor, told):
     subject = ENGINE.bind(Scaled, ENGINE.adopt([np.ones(shape), stride]))
     assert describe_factor(factor, subject).because == told
+
+
+@pytest.mark.parametrize("stride", [math.inf, -math.inf, math.nan, 1e200, 1e-200])
+def test_a_number_that_no_square_can_be_made_of_is_no_factor(stride):
+    subject = ENGINE.bind(Scaled, ENGINE.adopt([np.zeros((3, 5)), stride]))
+    assert (describe_factor(1.5, subject).text, describe_factor(1.5, subject).because) == ("3/2", "")
+    assert (
+        describe_factor(0.3, subject).because == "0.3 is the value of the argument damping: damping is an extra factor"
+    )
 
 
 def test_a_factor_beyond_all_digits_is_no_whole_number():

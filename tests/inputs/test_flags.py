@@ -1,8 +1,10 @@
 """Flags are read as documented, round-trip through as_flag, and hostile ones are refused with a way out."""
 
 import contextlib
+import math
 import shlex
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -42,7 +44,8 @@ def test_variadic_names_are_allowed():
 @pytest.mark.parametrize(
     "text",
     ["x=20x30", "x=scalar", "i=5,domain=indices,high=4", "x=3,domain=open-interval(-1,1)", "x=2,value=[1.5,2.0]",
-     "z=3,dtype=complex128", "w=3,grad=false", "x=4x4,domain=spd"],
+     "z=3,dtype=complex128", "w=3,grad=false", "x=4x4,domain=spd", "x=3,value=[inf, 1, -inf]",
+     "x=3,domain=open-interval,lo=0,hi=inf"],
 )  # fmt: skip
 def test_as_flag_gives_the_same_input_again(text):
     spec = parse_input(text)
@@ -94,7 +97,8 @@ def test_a_wrong_input_flag_is_shown_with_what_is_wrong(text, message):
 @pytest.mark.parametrize(
     ("text", "value"),
     [("dim=-1", -1), ("bias=None", None), ("mode='sum'", "sum"), ("size=(2, 2)", (2, 2)), ("eps=1e-6", 1e-6),
-     ("flag=True", True), ("a=[1, [2]]", [1, [2]]), ("t='a=b'", "a=b")],
+     ("flag=True", True), ("a=[1, [2]]", [1, [2]]), ("t='a=b'", "a=b"), ("k=inf", math.inf), ("k=-inf", -math.inf),
+     ("k=(1e400, 1)", (math.inf, 1)), ("s='inf'", "inf"), ("z=1+infj", complex(1, math.inf))],
 )  # fmt: skip
 def test_arguments_are_python_literals(text, value):
     spec = parse_argument(text)
@@ -103,9 +107,23 @@ def test_arguments_are_python_literals(text, value):
     assert type(spec.value) is type(value)
 
 
+@pytest.mark.parametrize("value", [math.nan, -math.inf, (1.0, math.nan), complex(math.nan, math.inf)], ids=repr)
+def test_a_value_that_a_report_shows_can_be_given(value):
+    shown = InputSpec(name="k", kind="value", value=value).as_flag()
+    assert repr(parse_argument(shlex.split(shown)[1]).value) == repr(value)
+
+
+def test_a_tensor_with_a_nan_that_a_report_shows_can_be_given():
+    spec = parse_input("x=3,value=[nan, 1, 2]")
+    assert parse_input(shlex.split(spec.as_flag())[1]).as_flag() == spec.as_flag()
+    assert np.isnan(build([spec], seed=0)[0].value[0])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("k=infinity", "quote a string"),
+        ("k=inf()", "not a Python literal"),
         ("mode=sum", "-a \"mode='sum'\""),
         ("bias=none", "did you mean None"),
         ("flag=true", "did you mean True"),

@@ -42,7 +42,9 @@ def test_large_arrays_come_back_bit_for_bit_too(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.value, value)
 
 
-@pytest.mark.parametrize("value", [None, True, -1, 1e-300, 1 + 2j, "text", (2, [3.5, None]), b"x"], ids=repr)
+@pytest.mark.parametrize(
+    "value", [None, True, -1, 1e-300, 1 + 2j, "text", (2, [3.5, None]), b"x", math.inf, (-math.inf, "nan")], ids=repr
+)
 def test_python_values_come_back_equal(tmp_path: Path, value: object) -> None:
     (loaded,) = load(save(_failure(Argument(name="p", value=value, is_tensor=False)), tmp_path)).arguments
     assert loaded.value == value

@@ -106,6 +106,7 @@ class EngineBackend(FunctionBackend):
     """Functions on gradcli.engine."""
 
     name = "engine"
+    lacks = ("bfloat16",)
 
     def __init__(self) -> None:
         self._framework = EngineFramework()

@@ -8,7 +8,7 @@ from functools import partial
 from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Backend
 from gradcli.cases import Argument, InputsFrom, InputSpec
-from gradcli.errors import InputsNotFoundError, UserCodeError, is_interrupt
+from gradcli.errors import InputsNotFoundError, UsageError, UserCodeError, is_interrupt
 from gradcli.frozen import dataclass
 from gradcli.inputs.builders import build
 from gradcli.inputs.domains import parse_domain
@@ -61,11 +61,14 @@ def supply_inputs(backend: Backend, target: object, info: TargetInfo, case: Chec
     """The inputs of `case`, from the first of flags, spec, sample_inputs and inference that has them.
 
     Raises:
-        UsageError: an input is named that forward does not have.
+        UsageError: an input is named that forward does not have, or a dtype that the framework does not have.
         UserCodeError: sample_inputs raised, or returned something else than arguments.
         InputsNotFoundError: none were given and none could be inferred.
     """
     given = case.spec.inputs
+    for dtype in (case.settings.dtype, *(spec.dtype for spec in given or ())):
+        if dtype in backend.lacks:
+            raise UsageError(f"dtype {dtype}: the {backend.name} backend has no such type; use float16 or float32")
     if given is not None:
         require_parameters(given, info, case.spec.origin)
         absent = missing(given, info)

@@ -1,6 +1,5 @@
 """Saved failures: the exact arguments of a failing case in a file that `gradcli replay` runs again."""
 
-import ast
 import base64
 import hashlib
 import json
@@ -18,6 +17,7 @@ from gradcli.errors import UsageError
 from gradcli.frozen import dataclass
 from gradcli.results import Finding
 from gradcli.runner.store.saved import FOLDER, document_in
+from gradcli.sources import literal
 
 SCHEMA = "gradcli.failure/1"
 _LISTED_ENTRIES = 4096
@@ -146,7 +146,7 @@ def load(path: Path) -> Failure:
             device=document.get("device"),
             order_asked=bool(document.get("order_asked", False)),
             allow=tuple((str(name), str(why)) for name, why in document.get("allow", {}).items()),
-            construct=tuple((name, ast.literal_eval(text)) for name, text in document.get("construct", {}).items()),
+            construct=tuple((name, literal(text)) for name, text in document.get("construct", {}).items()),
         )
     except (AttributeError, KeyError, TypeError, ValueError, SyntaxError, RecursionError, MemoryError) as error:
         raise UsageError(f"{path}: is damaged: {type(error).__name__}: {error}") from error
@@ -170,7 +170,7 @@ def _encoded(argument: Argument) -> dict[str, Any]:
 
 def _decoded(entry: dict[str, Any]) -> Argument:
     if "literal" in entry:
-        value: Any = FrameworkObject.read(entry["literal"]) or ast.literal_eval(entry["literal"])
+        value: Any = FrameworkObject.read(entry["literal"]) or literal(entry["literal"])
         return Argument(
             name=entry["name"],
             value=value,
@@ -223,7 +223,7 @@ def _text(what: str, value: object) -> str:
     if isinstance(value, FrameworkObject):
         return text
     try:
-        ast.literal_eval(text)
+        literal(text)
     except (ValueError, SyntaxError) as error:
         raise ValueError(f"{what} cannot be written as a Python literal: {' '.join(text.split()):.60}") from error
     return text
