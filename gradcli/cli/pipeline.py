@@ -114,9 +114,10 @@ class Run:
             interrupted=self.end is not None,
         )
         conclude(report, self.form, self.stream)
-        if any(case.fault not in _REFUSED for case in self.shown):
-            for each in self.reports:
-                write_report(report, each.path)
+        is_run = any(case.fault not in _REFUSED for case in self.shown)
+        for each in self.reports if is_run or report.interrupted else ():
+            write_report(report, each.path)
+        if is_run:
             _remember(self.start, self.cases, self.shown, self.cache)
         if self.end is not None:
             raise self.end
@@ -137,7 +138,13 @@ def _planned(
     form = format_named(name, verbose=request.verbose, quiet=request.quiet, terminal=stream.isatty())
     choice = choice_from(request, here.start)
     targets = request.targets or default_targets(here.start, configured)
-    specs = gather_all(targets, inputs, request.grad, request.saved, pool=here.pool)
+    try:
+        specs = gather_all(targets, inputs, request.grad, request.saved, pool=here.pool)
+    except Interrupted:
+        empty = Report(cases=(), seed=settings.seed, seconds=perf_counter() - started, interrupted=True)
+        for path in paths:
+            write_report(empty, path)
+        raise
     cases = plan(chosen(specs, choice), settings, shard)
     cache = _cache(here.start) if request.cache else None
     known = tuple(None if cache is None else cache.known(case) for case in cases)

@@ -1,14 +1,17 @@
 """Each exit code of the contract, from a process of its own."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
 import pytest
 
+from gradcli.reporters.formats import SUFFIXES
 from tests.conftest import Run
 
 
@@ -66,6 +69,31 @@ def test_a_fault_of_gradcli_itself_ends_with_70_and_says_how_to_report_it(
     assert b"'NoneType' object is not callable" in ended.stderr
     assert b"report it" in ended.stderr
     assert ended.stdout == b""
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("when", ["forward", "import"])
+def test_a_signal_before_the_first_case_ends_leaves_a_report_that_says_so(folder: Path, when: str) -> None:
+    wait = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\nwhile True: time.sleep(0.01)\n"
+    inside = f"class Waits(Square):\n    @staticmethod\n    def forward(ctx, x):\n{textwrap.indent(wait, ' ' * 8)}"
+    (folder / "waits.py").write_text(f"from functions import Square\n{wait if when == 'import' else inside}")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-m", "gradcli", "check", "waits.py", "-i", "x=2"]
+    command += [word for suffix in SUFFIXES for word in ("--report", f"r{suffix}")]
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=-1, stderr=-1) as process:
+        deadline = time.monotonic() + 60
+        while not (folder / "pid").exists() or not (folder / "pid").read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        try:
+            _, error = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 143, error.decode()
+    assert all((folder / f"r{suffix}").exists() for suffix in SUFFIXES)
+    report = json.loads((folder / "r.json").read_text())
+    assert (report["interrupted"], report["cases"]) == (True, [])
 
 
 @pytest.mark.usefixtures("interruptible")
