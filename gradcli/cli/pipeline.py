@@ -18,7 +18,7 @@ from gradcli.cli.arguments.request import CheckRequest
 from gradcli.cli.exits import write_error
 from gradcli.cli.output.incremental import GrowingReport
 from gradcli.cli.output.progress import Progress
-from gradcli.cli.output.show import Format, conclude, format_named, show, write_report
+from gradcli.cli.output.show import Format, conclude, format_named, opened, show, write_report
 from gradcli.cli.output.slow_cases import slow_cases_reported, slowest
 from gradcli.cli.output.streams import ReportStream, report_stream
 from gradcli.cli.pools import Site, site, starting_folder
@@ -29,7 +29,7 @@ from gradcli.runner.planning.choose import chosen
 from gradcli.runner.planning.configuration import Configuration, configuration, default_targets, settings_from
 from gradcli.runner.planning.gather import gather_all
 from gradcli.runner.planning.plan import CheckCase, plan
-from gradcli.runner.process.interrupts import Interrupted
+from gradcli.runner.process.interrupts import Interrupted, Interrupts
 from gradcli.runner.store.last import note_failed
 from gradcli.runner.store.saved import FOLDER
 from gradcli.settings import Settings
@@ -48,7 +48,10 @@ def check(request: CheckRequest) -> int:
     settings = settings_from(request.options, configured)
     if request.in_process and (settings.jobs > 1 or settings.timeout is not None):
         raise UsageError("--in-process runs cases one after the other and cannot stop one: leave out -j and --timeout")
+    name = format_from(request.form, terminal=stream.isatty())
+    form = format_named(name, verbose=request.verbose, quiet=request.quiet, terminal=stream.isatty())
     with (
+        opened(form, stream),
         site(
             in_process=request.in_process,
             size=settings.jobs,
@@ -58,13 +61,16 @@ def check(request: CheckRequest) -> int:
         ) as here,
         slow_cases_reported(here.pool, wanted=not request.quiet),
     ):
-        run = _planned(request, settings, configured, here, stream)
+        run = _planned(request, settings, configured, here, form, stream)
         fail_fast = run.settings.fail_fast
         with run:
             for result in execute(
                 run.cases, here.pool, here.start, known=run.known, fail_fast=fail_fast, failures=FOLDER
             ):
                 run.add(result)
+        if not form.closing:
+            return run.concluded()
+    with Interrupts():
         return run.concluded()
 
 
@@ -125,7 +131,12 @@ class Run:
 
 
 def _planned(
-    request: CheckRequest, settings: Settings, configured: Configuration, here: Site, stream: ReportStream
+    request: CheckRequest,
+    settings: Settings,
+    configured: Configuration,
+    here: Site,
+    form: Format,
+    stream: ReportStream,
 ) -> Run:
     """The options that are left read, the targets gathered, and the cases planned."""
     started = perf_counter()
@@ -134,8 +145,6 @@ def _planned(
     figures = any(path.suffix == ".html" for path in paths)
     settings = replace(settings, figures=figures, tables=request.verbose and not request.quiet)
     shard = shard_from(request.shard)
-    name = format_from(request.form, terminal=stream.isatty())
-    form = format_named(name, verbose=request.verbose, quiet=request.quiet, terminal=stream.isatty())
     choice = choice_from(request, here.start)
     targets = request.targets or default_targets(here.start, configured)
     try:

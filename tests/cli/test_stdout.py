@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -131,6 +132,47 @@ def test_a_failure_is_saved_where_the_run_started_though_the_target_changes_the_
     assert all((folder / replay).is_file() for replay in replays)
     assert not any((folder / "elsewhere").iterdir())
     assert gradcli("replay", replays[0]).returncode == 1
+
+
+NOISY = """import atexit, sys
+import functions
+def tell(when):
+    print(f"::error::injected {when}", file=sys.stderr, flush=True)
+tell("while imported")
+atexit.register(tell, "at the exit")
+class Noisy(functions.Forgets):
+    @staticmethod
+    def forward(ctx, x):
+        tell("by forward")
+        return functions.Forgets.forward(ctx, x)
+"""
+
+
+def test_nothing_that_a_target_prints_is_a_command_for_github(folder: Path) -> None:
+    (folder / "noisy.py").write_text(NOISY)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    log = folder / "log"
+
+    def commands(*arguments: str) -> list[str]:
+        with log.open("w") as both:
+            subprocess.run(
+                [sys.executable, "-m", "gradcli", *arguments, "--format", "github"],
+                cwd=folder, env=environment, stdout=both, stderr=both, timeout=120, check=False,
+            )  # fmt: skip
+        whole = log.read_text()
+        told = re.sub(r"(?s)::stop-commands::(\w+)\n.*?\n::\1::\n", "", whole)
+        assert "injected" not in told
+        assert "stop-commands" not in told
+        return [line for line in told.splitlines() if line.startswith("::")]
+
+    (one,) = commands("check", "noisy.py", "-i", "x=3")
+    assert one.startswith("::error file=functions.py,line=")
+    for when in ("while imported", "by forward", "at the exit"):
+        assert f"::error::injected {when}" in log.read_text()
+    (saved,) = (folder / ".gradcli/failures").glob("*.json")
+    assert commands("replay", str(saved))[0].startswith("::error file=functions.py,line=")
+    (missing,) = commands("check", "nosuch.py")
+    assert missing.startswith("::error title=error%3A nosuch.py::no file nosuch.py")
 
 
 def _on_a_terminal(folder: Path, arguments: list[str], extra: dict[str, str]) -> str:

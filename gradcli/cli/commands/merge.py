@@ -21,7 +21,7 @@ def merge_command(
 ) -> int:
     """Merge JSON or NDJSON reports, complete or interrupted, into one; the exit code is that of the whole run."""
     from gradcli.cli.arguments.options import format_from, reports_from
-    from gradcli.cli.output.show import conclude, format_named, show_all, write_report
+    from gradcli.cli.output.show import conclude, format_named, opened, show_all, write_report
     from gradcli.documents import read_report
 
     stream = report_stream()
@@ -29,7 +29,8 @@ def merge_command(
     name = format_from(form, terminal=stream.isatty())
     shown = format_named(name, verbose=False, quiet=False, terminal=stream.isatty())
     merged = merged_report([(file, read_report(Path(file))) for file in files])
-    show_all(merged, shown, stream)
+    with opened(shown, stream):
+        show_all(merged, shown, stream)
     conclude(merged, shown, stream)
     for path in paths:
         write_report(merged, path)

@@ -24,7 +24,7 @@ def replay_command(
 ) -> int:
     """Run a saved failure again, with exactly the arguments that failed."""
     from gradcli.cli.arguments.options import format_from
-    from gradcli.cli.output.show import conclude, format_named
+    from gradcli.cli.output.show import conclude, format_named, opened
     from gradcli.cli.output.streams import report_stream
     from gradcli.cli.pools import site
     from gradcli.results import Report
@@ -36,10 +36,11 @@ def replay_command(
     name = format_from(form, terminal=stream.isatty())
     shown_as = format_named(name, verbose=verbose, quiet=False, terminal=stream.isatty())
     failure = load(file)
-    with site(in_process=in_process) as here:
-        result = here.do(ReplayJob(target=failure.target, failure=failure, tables=verbose))
-    result = replace(result, replay=str(file))
-    report = Report(cases=(result,), seed=failure.seed, seconds=perf_counter() - started)
-    stream.write(shown_as.case(result))
+    with opened(shown_as, stream):
+        with site(in_process=in_process) as here:
+            result = here.do(ReplayJob(target=failure.target, failure=failure, tables=verbose))
+        result = replace(result, replay=str(file))
+        report = Report(cases=(result,), seed=failure.seed, seconds=perf_counter() - started)
+        stream.write(shown_as.case(result))
     conclude(report, shown_as, stream)
     return report.exit_code

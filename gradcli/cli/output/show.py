@@ -2,7 +2,9 @@
 
 import io
 import os
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from gradcli.cli.exits import say_fault
@@ -10,7 +12,7 @@ from gradcli.cli.output.progress import Progress
 from gradcli.cli.output.streams import ReportStream
 from gradcli.errors import UsageError
 from gradcli.frozen import dataclass
-from gradcli.reporters.ci.github import github_case, github_end
+from gradcli.reporters.ci.github import github_end, github_text, window
 from gradcli.reporters.formats import SUFFIXES, WHOLE, renderer
 from gradcli.reporters.ndjson import ndjson_case, ndjson_summary
 from gradcli.reporters.plain import plain_case, plain_summary
@@ -20,10 +22,27 @@ from gradcli.verdict import Verdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """How a run is shown: the text of each case as it comes, and of the whole at the end."""
+    """How a run is shown: the text of each case as it comes, and of the whole at the end.
+
+    `opening` and `closing` stand before and after everything that is printed while the user's code may run.
+    """
 
     case: Callable[[CheckResult], str]
     end: Callable[[Report], str]
+    opening: str = ""
+    closing: str = ""
+
+
+@contextmanager
+def opened(form: Format, stream: ReportStream) -> Iterator[None]:
+    """A context for what is printed before the end of a run."""
+    stream.write(form.opening)
+    stream.flush()
+    try:
+        yield
+    finally:
+        stream.write(form.closing)
+        stream.flush()
 
 
 def show(result: CheckResult, form: Format, stream: ReportStream, progress: Progress) -> None:
@@ -53,7 +72,9 @@ def format_named(name: str, *, verbose: bool, quiet: bool, terminal: bool) -> Fo
     if name == "ndjson":
         return Format(case=ndjson_case, end=ndjson_summary)
     if name == "github":
-        return Format(case=_nothing if quiet else github_case, end=_github_end)
+        opening, closing = window(secrets.token_hex())
+        case = _nothing if quiet else github_text
+        return Format(case=case, end=_github_end, opening=opening, closing=closing)
     if name in WHOLE:
         return Format(case=_nothing, end=renderer(name))
     if name == "table":

@@ -31,9 +31,19 @@ def github_end(report: Report) -> str:
 
 def github_case(case: CheckResult) -> str:
     """The plain text of a case; while it is printed, GitHub executes no commands."""
-    text = printable(plain_case(case))
-    token = hashlib.sha256(text.encode()).hexdigest()
-    return f"::stop-commands::{token}\n{text}\n::{token}::\n"
+    text = github_text(case)
+    opening, closing = window(hashlib.sha256(text.encode()).hexdigest())
+    return f"{opening}{text}{closing}"
+
+
+def github_text(case: CheckResult) -> str:
+    """The plain text of a case, to be printed where GitHub executes no commands."""
+    return printable(plain_case(case)) + "\n"
+
+
+def window(token: str) -> tuple[str, str]:
+    """The commands between which GitHub executes none: those who write there must not know the token."""
+    return f"::stop-commands::{token}\n", f"::{token}::\n"
 
 
 def annotations(report: Report) -> list[str]:
