@@ -24,8 +24,14 @@ _begun: ContextVar[Path | None] = ContextVar("begun", default=None)
 
 @contextlib.contextmanager
 def paths_from_here() -> Iterator[None]:
-    """A context in which reports show paths relative to the working directory at its start."""
-    token = _begun.set(Path.cwd())
+    """A context in which reports show paths relative to the working directory at its start, or at that of an outer one.
+
+    The user's code may change the working directory.
+    """
+    try:
+        token = _begun.set(_begun.get() or Path.cwd())
+    except FileNotFoundError:  # it no longer exists: paths are shown in full
+        token = _begun.set(Path())
     try:
         yield
     finally:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.backends.attribution import is_users_own, phase_of, user_code_error, users_frames, users_traceback
+from gradcli.backends.attribution import (
+    is_users_own,
+    paths_from_here,
+    phase_of,
+    user_code_error,
+    users_frames,
+    users_traceback,
+)
 from gradcli.backends.base import Backend, Counters, Subject
 from gradcli.backends.registry import backends_for
 from gradcli.backends.torch.interpreter import interpreted_kernels
@@ -109,6 +116,7 @@ def run_case(case: CheckCase, *, failures: Path | None = None) -> CheckResult:
     return check_object(resolve(case.spec.target).object, case, failures=failures)
 
 
+@paths_from_here()
 def check_object(
     target: object,
     case: CheckCase,

@@ -131,7 +131,22 @@ def test_a_failure_is_saved_where_the_run_started_though_the_target_changes_the_
     assert [Path(replay).parent for replay in replays] == [Path(".gradcli/failures")] * 2
     assert all((folder / replay).is_file() for replay in replays)
     assert not any((folder / "elsewhere").iterdir())
+    places = [case["findings"][0]["location"]["file"] for case in json.loads(ended.stdout)["cases"]]
+    assert places == ["functions.py"] * 2
     assert gradcli("replay", replays[0]).returncode == 1
+
+
+@pytest.mark.parametrize("extra", [[], ["--in-process"]], ids=["in a worker", "in process"])
+def test_a_place_is_seen_from_where_the_run_started_though_forward_goes_to_the_root(
+    gradcli: Run, folder: Path, extra: list[str]
+) -> None:
+    (folder / "rooted.py").write_text(
+        "import os\nfrom functions import Forgets\nclass Rooted(Forgets):\n    @staticmethod\n"
+        "    def forward(ctx, x):\n        os.chdir('/')\n        return Forgets.forward(ctx, x)\n"
+    )
+    ended = gradcli("check", "rooted.py", "-i", "x=3", *extra)
+    assert b" at=functions.py:" in ended.stdout, ended.stdout
+    assert folder.name.encode() not in ended.stdout
 
 
 NOISY = """import atexit, sys

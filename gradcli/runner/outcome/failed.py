@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from gradcli.backends.attribution import shown_path
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument, InputsFrom
 from gradcli.diagnosis.code.excerpt import excerpt_for
@@ -152,10 +153,9 @@ def _excuse(
 
 def _relative(finding: Finding) -> Finding:
     """The finding with its place as seen from the working directory, where it lies below that."""
-    if finding.location is None or not Path(finding.location.file).is_relative_to(Path.cwd()):
+    if finding.location is None:
         return finding
-    file = str(Path(finding.location.file).relative_to(Path.cwd()))
-    return replace(finding, location=replace(finding.location, file=file))
+    return replace(finding, location=replace(finding.location, file=shown_path(finding.location.file)))
 
 
 def _saved(

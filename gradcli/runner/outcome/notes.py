@@ -5,8 +5,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
+from gradcli.backends.attribution import shown_path
 from gradcli.cases import Argument, InputSpec
 from gradcli.findings import FindingKind
 from gradcli.inputs.hints.argument_names import is_layers_parameter
@@ -148,7 +148,7 @@ def time_notes(watchdog: Watchdog, samples: int, wanted: int) -> tuple[str, ...]
 
 def _overrun_note(overruns: Sequence[Overrun]) -> str:
     phases = dict.fromkeys(each.phase for each in overruns)
-    places = dict.fromkeys(_below_here(each.location) for each in overruns if each.location is not None)
+    places = dict.fromkeys(shown_path(each.location) for each in overruns if each.location is not None)
     calls = "a call" if len(overruns) == 1 else f"{len(overruns)} calls"
     was = "was" if len(overruns) == 1 else "were"
     return (
@@ -156,9 +156,3 @@ def _overrun_note(overruns: Sequence[Overrun]) -> str:
         f"({', '.join([*phases, *places])}): the check goes on without these inputs, as if forward had raised for "
         "them"
     )
-
-
-def _below_here(place: str) -> str:
-    """A file and line as seen from the working directory, where it lies below that."""
-    path, here = Path(place), Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else place
