@@ -10,6 +10,8 @@ HIGHEST_ORDER = 9
 Each order differentiates the graph of the one before and about doubles the time: x² of 12 entries takes 2 s at order 7,
 4 s at 8, and its bound comes down to 1e-6 there.
 """
+MOST_SAMPLES = 10_000
+"""The most random inputs that can be asked for: their plan is made before the first is drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

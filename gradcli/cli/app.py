@@ -1,14 +1,14 @@
 """The commands, put together."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
 
 from gradcli._version import __version__
 from gradcli.cli.arguments.completion import VARIABLE, completed
-from gradcli.cli.arguments.memory_option import CommandWithBudget
+from gradcli.cli.arguments.memory_option import Command, CommandWithBudget
 from gradcli.cli.commands.check import check_command
 from gradcli.cli.commands.explain import explain_command
 from gradcli.cli.commands.fix import fix_command
@@ -53,22 +53,26 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     app.callback()(_main)
-    app.command("check", short_help="check gradients")(guarded(check_command))
+    app.command("check", cls=Command, short_help="check gradients")(guarded(check_command))
     tracing = app.command(
         "trace",
         short_help=("run forward and backward once; show the graph, the hooks, and why a .grad is None"),
         cls=CommandWithBudget,
     )
     tracing(trace_command)
-    app.command("list", short_help=("list the Functions found and the inputs they would be checked with"))(
+    app.command("list", cls=Command, short_help=("list the Functions found and the inputs they would be checked with"))(
         guarded(list_command)
     )
-    app.command("explain", short_help="explain a name in a report, such as missing-gradient")(guarded(explain_command))
-    app.command("fix", short_help="search for a patch of backward that passes the whole check")(guarded(fix_command))
-    app.command("init", short_help="write a spec (YAML) for a target")(guarded(init_command))
-    app.command("replay", short_help="run a saved failure again")(guarded(replay_command))
-    app.command("merge", short_help="merge several reports into one")(guarded(merge_command))
-    app.command("schema", short_help="print the JSON Schema of specs")(guarded(schema_command))
+    others: dict[str, tuple[Callable[..., int], str]] = {
+        "explain": (explain_command, "explain a name in a report, such as missing-gradient"),
+        "fix": (fix_command, "search for a patch of backward that passes the whole check"),
+        "init": (init_command, "write a spec (YAML) for a target"),
+        "replay": (replay_command, "run a saved failure again"),
+        "merge": (merge_command, "merge several reports into one"),
+        "schema": (schema_command, "print the JSON Schema of specs"),
+    }
+    for name, (command, words) in others.items():
+        app.command(name, cls=Command, short_help=words)(guarded(command))
     return app
 
 

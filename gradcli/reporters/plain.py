@@ -48,8 +48,8 @@ def _failed(result: CheckResult) -> dict[str, str | None]:
         "input": finding.input,
         "order": str(finding.order) if finding.order > 1 else None,
         "factor": finding.factor,
-        "at": None if finding.location is None else str(finding.location),
-        "replay": result.replay,
+        "at": None if finding.location is None else shlex.quote(str(finding.location)),
+        "replay": None if result.replay is None else shlex.quote(result.replay),
     }
 
 

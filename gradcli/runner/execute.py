@@ -65,12 +65,12 @@ def concluded(case: CheckCase, outcome: Outcome) -> CheckResult:
         broken = _faulty(case, f"internal error in gradcli: {last}", outcome.exit_code)
         return replace(broken, error_traceback=outcome.trace)
     if isinstance(outcome, Refused):
-        return _faulty(case, _with_origin(case, outcome.message), outcome.exit_code)
+        return _faulty(case, placed(case, outcome.message), outcome.exit_code)
     lost = _faulty(case, outcome.message_for(case.spec.target), outcome.exit_code, crashed=True)
     return replace(lost, seconds=outcome.seconds, error_traceback=outcome.trace)
 
 
-def _with_origin(case: CheckCase, message: str) -> str:
+def placed(case: CheckCase, message: str) -> str:
     """The message, with the place of the case in its spec, or the target, in front of it."""
     origin = case.spec.origin
     if origin is None:

@@ -10,6 +10,7 @@ import yaml
 from gradcli.cases import DTYPES, CheckSpec, Expectation, InputsFrom, Problem
 from gradcli.errors import SpecError
 from gradcli.frozen import dataclass
+from gradcli.settings import MOST_SAMPLES
 from gradcli.spec.allow import read_allow
 from gradcli.spec.document import Problems, compose, described, entries
 from gradcli.spec.fields import Fields, read_fields
@@ -191,6 +192,8 @@ class _Document:
         for key in ("only", "skip"):
             for name in fields.names(key, ()):
                 self._one_of(fields.nodes[key], name, CHECKS, "check")
+        if fields.get("samples", 1) > MOST_SAMPLES:
+            self.problems.add(fields.nodes["samples"], f"samples must be at most {MOST_SAMPLES}")
         if "dtype" in fields:
             self._one_of(fields.nodes["dtype"], fields.text("dtype"), DTYPES, "dtype")
         return replace(

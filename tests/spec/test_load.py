@@ -319,6 +319,7 @@ def test_all_errors_of_a_file_come_at_once_in_its_order(problems):
         ("target: a:B\ndefaults: {order: 10}", "2:19: order must be a whole number from 1 to 9, got 10"),
         ("target: a:B\ndefaults: {order: true}", "2:19: order must be a whole number from 1 to 9, got true"),
         ("target: a:B\ndefaults: {samples: 1.5}", "2:21: samples must be a whole number of at least 1, got 1.5"),
+        ("target: a:B\ndefaults: {samples: 10001}", "2:21: samples must be at most 10000"),
         ("target: a:B\ndefaults: 3", "2:11: defaults must be a mapping, got 3"),
         ("target: a:B\nfindings: [wrong-sign]", "2:11: the key 'findings' needs expect: failed"),
         ("target: a:B\nexpect: fail", "2:9: unknown expectation 'fail' (did you mean 'failed'?)"),

@@ -8,7 +8,7 @@ import typer
 
 from gradcli.cli.arguments.parameters import Arguments, Grad, InProcess, Inputs, Saved, Seed
 from gradcli.cli.arguments.target_names import complete_functions
-from gradcli.errors import UsageError
+from gradcli.errors import RelayedError, UsageError
 
 if TYPE_CHECKING:
     from gradcli.cli.output.streams import ReportStream
@@ -89,12 +89,23 @@ def _fixed(job: "FixJob", here: "Site", stream: "ReportStream", options: dict[st
     """The exit code for one case, whose patch is shown, and whether one was written."""
     if job.case.spec.problem is not None:
         raise UsageError(job.case.spec.problem.message)
-    result: FixResult = here.do(job)
+    result: FixResult = _done(job, here)
     refused, has_written = _shown(result, stream, **options)
     while refused is not None:
         job = replace(job, refused=job.refused | {refused})
-        refused, has_written = _shown(here.do(job), stream, **options)
+        refused, has_written = _shown(_done(job, here), stream, **options)
     return result.exit_code, has_written
+
+
+def _done(job: "FixJob", here: "Site") -> "FixResult":
+    """What the search came to. Raises RelayedError with the place of the case."""
+    from gradcli.runner.execute import placed
+
+    try:
+        result: FixResult = here.do(job)
+    except RelayedError as error:
+        raise RelayedError(placed(job.case, str(error)), error.exit_code) from None
+    return result
 
 
 def _shown(

@@ -32,7 +32,8 @@ def list_command(targets: Targets = None, in_process: InProcess = False) -> int:
 
 def _lines(targets: list[str], here: "Site") -> Iterator[tuple[str, int]]:
     """For each case its line, or why there is none, and the exit code that it stands for."""
-    from gradcli.runner.jobs import Done, SurveyJob
+    from gradcli.runner.execute import placed
+    from gradcli.runner.jobs import Done, Lost, SurveyJob
     from gradcli.runner.planning.gather import gather_all
     from gradcli.runner.planning.plan import plan
     from gradcli.settings import Settings
@@ -49,4 +50,7 @@ def _lines(targets: list[str], here: "Site") -> Iterator[tuple[str, int]]:
         if isinstance(outcome, Done):
             yield outcome.value.line(), 0
         else:
-            yield prefixed(outcome.message_for(case.spec.target)), outcome.exit_code
+            message = outcome.message_for(case.spec.target)
+            if isinstance(outcome, Lost) and outcome.begun and case.spec.origin is None:
+                message = f"{case.spec.target}: {message}"
+            yield prefixed(placed(case, message)), outcome.exit_code

@@ -127,6 +127,8 @@ def _trace(
     from gradcli.runner.jobs import TraceJob
 
     _require_format(form, FORMATS if diff is None else DIFFERENCE_FORMATS)
+    if every_node and not check:
+        raise UsageError("--every-node needs --check")
     budget = budget_from(memory)
     flags = inputs_from(inputs or (), arguments or ())
     output = None if output is None else writable(output, "--output")

@@ -44,6 +44,8 @@ def compared(target: str, other: str, run: Callable[[str, int | None], TraceGrap
     from gradcli.tracing.difference import difference
 
     seed = _SEED.fullmatch(other)
+    if seed is None and other.startswith("seed="):
+        raise UsageError(f"--diff {other}: expected seed=N, N a whole number of at least 0")
     if seed is not None and is_document(target):
         raise UsageError(f"--diff {other}: {target} is a saved trace, which cannot be run again with another seed")
     first = _side(target, run, None)

@@ -42,6 +42,14 @@ def _positional_names(parameters: Sequence[Parameter], count: int) -> list[str] 
     return [*single[:count], *(f"{variadic}[{n}]" for n in range(count - len(single)))]
 
 
+def require_enough(count: int, info: TargetInfo) -> None:
+    """Raise UsageError where so many arguments, given by position, leave out one that has no default."""
+    if info.outer or count >= _required(info.parameters):
+        return
+    lacking = [p.name for p in info.parameters[count:] if not (p.has_default or p.variadic or p.keyword_only)]
+    raise UsageError(f"inputs: {called(info)} also needs {', '.join(lacking)}")
+
+
 def _required(parameters: Sequence[Parameter]) -> int:
     return sum(not (p.has_default or p.variadic or p.keyword_only) for p in parameters)
 
@@ -72,7 +80,13 @@ def require_parameters(specs: Sequence[InputSpec], info: TargetInfo, origin: str
             close = get_close_matches(spec.name, known, 1)
             hint = f"did you mean {close[0]!r}?" if close else f"it has: {', '.join(known) or 'none'}"
             where = "" if origin is None else f"{origin}: "
-            raise UsageError(f"{where}{info.name}.forward has no input {spec.name!r}; {hint}")
+            raise UsageError(f"{where}{called(info)} has no input {spec.name!r}; {hint}")
+
+
+def called(info: TargetInfo) -> str:
+    """What is called with the inputs: forward of a class, or a function itself."""
+    is_forward = getattr(info.forward, "__name__", "forward") == "forward"
+    return f"{info.name}.forward" if is_forward else info.name
 
 
 def missing(specs: Sequence[InputSpec], info: TargetInfo) -> list[Parameter]:

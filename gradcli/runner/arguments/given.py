@@ -12,7 +12,7 @@ from gradcli.backends.tensor.containers import container_leaves
 from gradcli.cases import Argument, InputsFrom, InputSpec
 from gradcli.errors import UsageError
 from gradcli.inputs.builders import build
-from gradcli.runner.arguments.binding import in_order, missing, placed, require_parameters
+from gradcli.runner.arguments.binding import in_order, missing, placed, require_enough, require_parameters
 from gradcli.runner.arguments.supply import Supply, described, given_supply
 from gradcli.runner.planning.plan import CheckCase
 from gradcli.targets import TargetInfo
@@ -32,10 +32,11 @@ def supply_from(given: Given, backend: Backend, info: TargetInfo, case: CheckCas
     require_own_tensors(backend, info.name, given)
     if isinstance(given, Mapping):
         return _by_name(given, backend, info, case)
-    if isinstance(given, tuple):
-        return given_supply(backend, info, [given], InputsFrom.GIVEN)
-    if isinstance(given, list) and given and all(isinstance(sample, tuple) for sample in given):
-        return given_supply(backend, info, given, InputsFrom.GIVEN)
+    samples = [given] if isinstance(given, tuple) else given
+    if isinstance(samples, list) and samples and all(isinstance(sample, tuple) for sample in samples):
+        for sample in samples:
+            require_enough(len(sample), info)
+        return given_supply(backend, info, samples, InputsFrom.GIVEN)
     raise UsageError(
         "inputs: expected a tuple of forward's arguments, a list of such tuples, or a dict from names to arguments; "
         f"got {type(given).__name__}. A single argument x is given as (x,)."

@@ -40,7 +40,8 @@ def chosen(specs: Sequence[CheckSpec], choice: Choice) -> tuple[CheckSpec, ...]:
     fits = keyword_test(choice.keyword) if choice.keyword is not None else lambda _: True
     kept = [spec for spec in specs if spec.problem is not None or _is_wanted(spec, fits, choice)]
     if not kept:
-        raise NothingToCheckError(f"nothing to check: none of {len(specs)} cases matches {_described(choice)}")
+        cases = "the only case does not match" if len(specs) == 1 else f"none of {len(specs)} cases matches"
+        raise NothingToCheckError(f"nothing to check: {cases} {_described(choice)}")
     if choice.failed is not None and choice.first:
         failed = choice.failed
         kept.sort(key=lambda spec: spec.case_id not in failed)

@@ -90,6 +90,8 @@ def default_targets(folder: Path, configured: Configuration | None = None) -> tu
     for path in configured.specs or ():
         if not (folder / path).exists():
             raise UsageError(f"{configured.location_of('specs')}: there is no file or folder {path}")
+    if configured.specs == ():
+        raise NothingToCheckError(f"nothing to check: {configured.location_of('specs')} lists no file or folder")
     if configured.specs is not None:
         return configured.specs
     if (folder / "specs").is_dir():

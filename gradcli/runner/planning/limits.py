@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from gradcli.cases import DTYPES
 from gradcli.errors import UsageError
 from gradcli.runner.kernels import MODES
-from gradcli.settings import HIGHEST_ORDER, Settings
+from gradcli.settings import HIGHEST_ORDER, MOST_SAMPLES, Settings
 
 Spelling = Callable[[str], str]
 
@@ -32,8 +32,8 @@ def require_settings(settings: Settings, spelled: Spelling = str) -> Settings:
         raise UsageError(f"{spelled('triton')} {settings.triton}: expected {', '.join(MODES[:-1])} or {MODES[-1]}")
     if not isinstance(settings.order, int) or not 1 <= settings.order <= HIGHEST_ORDER:
         raise UsageError(f"{spelled('order')} {settings.order!r}: expected a whole number from 1 to {HIGHEST_ORDER}")
-    if not isinstance(settings.samples, int) or settings.samples < 1:
-        raise UsageError(f"{spelled('samples')} {settings.samples!r}: expected a whole number of at least 1")
+    if not isinstance(settings.samples, int) or not 1 <= settings.samples <= MOST_SAMPLES:
+        raise UsageError(f"{spelled('samples')} {settings.samples!r}: expected a whole number from 1 to {MOST_SAMPLES}")
     if not isinstance(settings.seed, int) or settings.seed < 0:
         raise UsageError(f"{spelled('seed')} {settings.seed!r}: expected a whole number of at least 0")
     for name, value in (

@@ -139,6 +139,8 @@ def require_checks(names: Iterable[str], where: str) -> None:
     known = [check.name for check in CHECKS]
     for name in names:
         if name not in known:
+            if "," in name:
+                raise UsageError(f"{where}: there is no check {name!r}; give the option once for each check")
             close = get_close_matches(name, known, 1)
             hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
             raise UsageError(f"{where}: there is no check {name!r}; {hint}")
