@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from gradcli.cases import Expectation, InputsFrom
 from gradcli.checks import registry
 from gradcli.errors import SpecError
-from gradcli.inputs.builders import build
 from gradcli.spec.load import load_specs
 from gradcli.spec.model import CHECKS
 
@@ -165,30 +164,6 @@ def test_a_file_target_is_looked_for_beside_the_spec(load, tmp_path, monkeypatch
     assert other.target == "elsewhere.py:F"
 
 
-def test_a_file_target_is_found_from_every_folder_of_the_project(tmp_path, monkeypatch):
-    for name in ("specs", "deep/er"):
-        (tmp_path / name).mkdir(parents=True)
-    (tmp_path / "pyproject.toml").write_text("")
-    (tmp_path / "mine.py").write_text("")
-    (tmp_path / "specs/a.yaml").write_text("target: mine.py:F\ngrad: mine.py:G\n")
-    (tmp_path / "specs/b.yaml").write_text("target: mien.py:F\ncases: [{name: one}]\n")
-    for start, shown in (
-        (tmp_path, "mine.py"),
-        (tmp_path / "deep/er", "../../mine.py"),
-        (tmp_path / "specs", "../mine.py"),
-    ):
-        monkeypatch.chdir(start)
-        found, missing = load_specs(tmp_path / "specs")
-        assert (found.target, found.grad, found.problem) == (f"{shown}:F", f"{shown}:G", None)
-    monkeypatch.chdir(tmp_path / "deep/er")
-    _, missing = load_specs(tmp_path / "specs")
-    assert missing.problem.exit_code == 2
-    assert missing.problem.message == (
-        f"{tmp_path}/specs/b.yaml:2:9: no file mien.py: looked in {tmp_path}/specs (the spec's folder), {tmp_path} "
-        f"(the folder of pyproject.toml) and {tmp_path}/deep/er (the working directory) (did you mean 'mine.py'?)"
-    )
-
-
 def test_a_data_file_is_looked_for_beside_the_spec(load, tmp_path, monkeypatch):
     (tmp_path / "d.npz").write_bytes(b"")
     monkeypatch.chdir(tmp_path.parent)
@@ -220,46 +195,6 @@ def test_names_and_values_that_no_run_can_accept_are_errors_of_the_file(problems
         "6:73: the values have shape [], but shape [2] was given",
         "6:90: the nested lists of value must have equal lengths",
     ]
-
-
-@pytest.mark.parametrize(
-    ("unfit", "fit", "problem"),
-    [
-        ("shape: [3], domain: uniform, lo: 3, hi: 1", "shape: [3], domain: uniform, lo: 1, hi: 3",
-         "3:63: domain uniform needs lo < hi, got lo=3, hi=1"),
-        ("shape: [3], domain: uniform, lo: 2", "shape: [3], domain: uniform, lo: 0.5",
-         "3:56: domain uniform needs lo < hi, got lo=2, hi=1 (the default)"),
-        ("shape: [3], domain: uniform, hi: .inf", "shape: [3], domain: open-interval, hi: .inf",
-         "3:56: domain uniform needs a finite lo and hi, got lo=-1 (the default), hi=inf"),
-        ("shape: [3], domain: 'open-interval(5, 0)'", "shape: [3], domain: 'open-interval(0, 5)'",
-         "3:43: domain open-interval needs lo < hi, got lo=5, hi=0"),
-        ("shape: [3], domain: npz", "shape: [3], domain: 'npz:x.npz'",
-         "3:43: domain npz needs a file, as in npz:data.npz"),
-        ("shape: [3, 4], domain: spd", "shape: [2, 4, 4], domain: spd",
-         "3:30: domain spd needs a square matrix (two equal sizes at the end), got shape [3, 4]"),
-        ("shape: [3], domain: indices, high: 0", "shape: [3], domain: indices, low: -2, high: 0",
-         "3:58: domain indices needs low < high (high itself is not drawn), got low=0, high=0"),
-        ("shape: [3], domain: 'indices(4, 4)'", "shape: [3], domain: 'indices(3, 4)'",
-         "3:43: domain indices needs low < high (high itself is not drawn), got low=4, high=4"),
-        ("shape: [3, 0], domain: one-hot", "shape: [0, 3], domain: one-hot",
-         "3:30: domain one-hot needs a last axis of at least one class, got shape [3, 0]"),
-        ("shape: [5], domain: 'permutation(3)'", "shape: [5], domain: 'permutation(5)'",
-         "3:43: domain permutation needs high of at least its last size 5, got high=3"),
-        ("shape: [3], domain: boolean, grad: true", "shape: [3], domain: boolean, grad: false",
-         "3:58: grad: true needs a float or complex dtype, got bool"),
-        ("value: [1, 2], grad: true", "value: [1, 2.0], grad: true",
-         "3:44: grad: true needs a float or complex dtype, got int64"),
-        ("shape: [3], layout: csr", "shape: [3, 3], layout: csr", "3:43: layout csr needs a matrix, got shape [3]"),
-        ("shape: [n, 2], domain: spd", "shape: [n, n], domain: spd",
-         "3:30: domain spd needs a square matrix (two equal sizes at the end), got shape [1, 2]"),
-    ],
-)  # fmt: skip
-def test_what_can_never_be_drawn_is_an_error_at_its_key(load, problems, unfit, fit, problem):
-    document = "target: a:B\nsizes: {n: [1, 2]}\ncases: [{inputs: {x: {{INPUT}}}}]\n"
-    assert problems(document.replace("{INPUT}", unfit)) == [problem]
-    for case in load(document.replace("{INPUT}", fit)):
-        if "npz" not in fit:
-            build(case.inputs, seed=0)
 
 
 def test_values_of_their_own_shape_are_accepted(load):

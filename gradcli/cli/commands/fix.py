@@ -18,18 +18,19 @@ if TYPE_CHECKING:
     from gradcli.runner.planning.plan import CheckCase
 
 _NONE_FOUND = 1
+_Target = Annotated[
+    str,
+    typer.Argument(
+        metavar="TARGET",
+        help="module:Name or path.py:Name, a module or file, or a spec.",
+        autocompletion=complete_functions,
+        show_default=False,
+    ),
+]
 
 
 def fix_command(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="TARGET",
-            help="module:Name or path.py:Name, a module or file, or a spec.",
-            autocompletion=complete_functions,
-            show_default=False,
-        ),
-    ],
+    target: _Target,
     inputs: Inputs = None,
     arguments: Arguments = None,
     grad: Grad = None,

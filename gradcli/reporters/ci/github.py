@@ -32,7 +32,7 @@ def github_end(report: Report) -> str:
 def github_case(case: CheckResult) -> str:
     """The plain text of a case; while it is printed, GitHub executes no commands."""
     text = github_text(case)
-    opening, closing = window(hashlib.sha256(text.encode()).hexdigest())
+    opening, closing = window(hashlib.sha256(text.removesuffix("\n").encode()).hexdigest())
     return f"{opening}{text}{closing}"
 
 
