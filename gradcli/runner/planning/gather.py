@@ -145,25 +145,21 @@ def _without_repeats(found: Sequence[CheckSpec], targets: Sequence[str]) -> tupl
             f"nothing to check: no case in {', '.join(targets)}; a folder stands for the specs (.yaml) directly in it, "
             "and Functions are checked by the names of modules or files"
         )
-    distinct: dict[str, CheckSpec] = {}
+    distinct: list[CheckSpec] = []
+    first: dict[str, CheckSpec] = {}
     for spec in {repr(spec): spec for spec in found}.values():
-        first = distinct.setdefault(spec.case_id, spec)
-        if first is not spec and _place(first) != _place(spec):
-            refused = _equal_ids(first, spec)
-            distinct.setdefault(refused.case_id, refused)
-    return tuple(distinct.values())
-
-
-def _place(spec: CheckSpec) -> str | None:
-    """The file and line of a case, however it is called; None for a target of the command line."""
-    return None if spec.origin is None else os.path.realpath(spec.origin)
+        before = spec if spec.origin is None else first.setdefault(spec.case_id, spec)
+        if before is spec:
+            distinct.append(spec)
+        elif os.path.realpath(str(before.origin)) != os.path.realpath(str(spec.origin)):
+            distinct.append(_equal_ids(before, spec))
+    return tuple(distinct)
 
 
 def _equal_ids(first: CheckSpec, spec: CheckSpec) -> CheckSpec:
-    """The problem that two cases would have one id in reports; it stands where the one in a spec does."""
-    spec, other = (first, spec) if spec.origin is None else (spec, first)
-    where = "a target of the command line too" if other.origin is None else f"already in {other.origin}"
-    message = f"{spec.origin}:{spec.column}: the case {spec.case_id} is {where}; give it a name of its own"
+    """The problem that cases of two specs would have one id in reports, in the place of the second one."""
+    where = f"{spec.origin}:{spec.column}"
+    message = f"{where}: the case {spec.case_id} is already in {first.origin}; give it a name of its own"
     return _problem(str(spec.origin), message, UsageError.exit_code)
 
 
