@@ -244,7 +244,8 @@ class CheckSpec:
     `construct` are keywords for a target that is a class of modules.
     `nondeterminism` is what results may vary by from call to call, for the `reason` given; `device` where tensors lie.
     `order`, `seed`, `samples` and `budget` override the run's settings. `allow` names findings that are notes, with
-    their reasons. `origin` is `file:line` of a spec, or None; `column` goes with it. `problem` says why there is
+    their reasons. `origin` is `file:line` of a spec, or None; `column` goes with it, `in_id` is its place where a
+    case of another spec has the same target and name. `problem` says why there is
     nothing to run: the case is reported with it.
     """
 
@@ -269,12 +270,14 @@ class CheckSpec:
     expect: Expectation = field(default_factory=Expectation)
     origin: str | None = None
     column: int = 1
+    in_id: str | None = None
     problem: Problem | None = None
 
     @property
     def case_id(self) -> str:
-        """The target, with the case's name in brackets where it has one."""
-        return self.target if self.name is None else f"{self.target}[{self.name}]"
+        """The target, with the case's name in brackets where it has one, and `in_id`."""
+        parts = [part for part in (self.name, self.in_id) if part is not None]
+        return f"{self.target}[{', '.join(parts)}]" if parts else self.target
 
     @property
     def asked(self) -> Asked:

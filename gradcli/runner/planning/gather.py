@@ -152,15 +152,8 @@ def _without_repeats(found: Sequence[CheckSpec], targets: Sequence[str]) -> tupl
         if before is spec:
             distinct.append(spec)
         elif os.path.realpath(str(before.origin)) != os.path.realpath(str(spec.origin)):
-            distinct.append(_equal_ids(before, spec))
+            distinct.append(replace(spec, in_id=spec.origin))  # reports tell cases apart by their ids
     return tuple(distinct)
-
-
-def _equal_ids(first: CheckSpec, spec: CheckSpec) -> CheckSpec:
-    """The problem that cases of two specs would have one id in reports, in the place of the second one."""
-    where = f"{spec.origin}:{spec.column}"
-    message = f"{where}: the case {spec.case_id} is already in {first.origin}; give it a name of its own"
-    return _problem(str(spec.origin), message, UsageError.exit_code)
 
 
 def _refuse_doubled(inputs: Sequence[InputSpec]) -> None:
