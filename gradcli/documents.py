@@ -9,8 +9,8 @@ from typing import Any
 from gradcli.cases import InputSpec
 from gradcli.errors import UsageError
 from gradcli.findings import FindingKind
-from gradcli.results import SCHEMA, CheckResult, Entry, Evidence, Fault, Finding, Location, Report
-from gradcli.verdict import Reason, Verdict
+from gradcli.results import SCHEMA, CheckResult, Entry, Evidence, Finding, Location, Report, compared_orders
+from gradcli.verdict import Fault, Reason, Verdict
 
 _LARGEST = 1 << 30
 _KINDS = {kind.value: kind for kind in FindingKind}
@@ -117,7 +117,7 @@ def case_from(document: dict[str, Any]) -> CheckResult:
         backwards=document["evaluations"]["backward"],
         seconds=float(document["seconds"]),
         replay=document["replay"],
-        orders=tuple(sorted({e.order for e in evidence if e.verdict is not Verdict.SKIPPED})),
+        orders=compared_orders(evidence),
         fault=None if fault is None else Fault(fault),
     )
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable
 from dataclasses import field, replace
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from gradcli._version import __version__
@@ -11,7 +10,7 @@ from gradcli.cases import Argument, Asked, InputSpec
 from gradcli.display import Displayed
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
-from gradcli.verdict import Reason, Verdict
+from gradcli.verdict import Fault, Reason, Verdict
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 SCHEMA = "gradcli.report/1"
+LEFT_OUT = "left out on request"
+"""The note of a check that was not run because the user did not want it."""
 INTERRUPTED = 130
 """The exit code of a run that SIGINT ended."""
 _EXIT_CODES = {
@@ -213,20 +214,6 @@ class Stage:
         )
 
 
-class Fault(Enum):
-    """Why a case could not be checked: gradcli failed, or the import of the target, or usage; or there was no case."""
-
-    INTERNAL = "internal"
-    IMPORT = "import"
-    USAGE = "usage"
-    NOTHING = "nothing"
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code that it stands for."""
-        return {Fault.INTERNAL: 70, Fault.NOTHING: 5}.get(self, 2)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
     """The result of one case; with a `fault` the case could not be checked, and `error` says why."""
@@ -356,17 +343,29 @@ class Report(Displayed):
         }
 
 
-def judge(evidence: Iterable[Evidence]) -> Verdict:
+def judge(evidence: Iterable[Evidence], *, first_order: bool = True) -> Verdict:
     """The verdict of a case from its evidence: any failure fails; a pass needs one bounded comparison.
 
+    With `first_order` it has to be one of the first derivative: a right second one says little about the first.
     Raises nothing; no evidence at all is INCONCLUSIVE.
     """
     seen = [e for e in evidence if e.verdict is not Verdict.SKIPPED]
     for verdict in (Verdict.FAILED, Verdict.ERROR, Verdict.INCONCLUSIVE):
         if any(e.verdict is verdict for e in seen):
             return verdict
-    compared = any(e.verdict is Verdict.PASSED and (e.bound is not None or e.zero_everywhere) for e in seen)
-    return Verdict.PASSED if compared else Verdict.INCONCLUSIVE
+    compared = [e for e in seen if e.bound is not None or e.zero_everywhere]
+    return Verdict.PASSED if any(e.order == 1 or not first_order for e in compared) else Verdict.INCONCLUSIVE
+
+
+def compared_orders(evidence: Iterable[Evidence]) -> tuple[int, ...]:
+    """The orders of the derivatives that were compared with another measurement, or in which something is wrong."""
+    seen = [e for e in evidence if e.verdict is not Verdict.SKIPPED]
+    return tuple(sorted({e.order for e in seen if e.verdict is Verdict.FAILED or _is_compared(e)}))
+
+
+def _is_compared(e: Evidence) -> bool:
+    """Whether a derivative was compared. Documents do not keep `zero_everywhere`, but the input and the reference."""
+    return e.bound is not None or (e.input is not None and e.reference not in (None, "algebra"))
 
 
 def plain_number(value: complex | None) -> Any:

@@ -54,6 +54,11 @@ class Settings:
     figures: bool = False
     tables: bool = False
 
+    @property
+    def first_order(self) -> bool:
+        """Whether the first derivative is to be compared: it is, unless only other checks are named."""
+        return not self.only or "gradient" in self.only
+
     def wants(self, check: str) -> bool:
         """Whether a check of the battery is asked for."""
         return check not in self.skip and (not self.only or check in self.only)

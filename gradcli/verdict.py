@@ -70,7 +70,7 @@ class Reason(Enum):
     NO_SIGNAL = (
         "no-signal",
         "There is nothing to compare: the input is empty, the output does not depend on it differentiably, "
-        "or the derivative is below rounding errors.",
+        "the derivative is below rounding errors, or the check that compares it was left out.",
         "Give inputs that are not empty and on which the output depends differentiably, and let at least one of them "
         "require a gradient.",
     )
@@ -87,6 +87,20 @@ class Reason(Enum):
         member.sentence = sentence
         member.remedy = remedy
         return member
+
+
+class Fault(Enum):
+    """Why a case could not be checked: gradcli failed, or the import of the target, or usage; or there was no case."""
+
+    INTERNAL = "internal"
+    IMPORT = "import"
+    USAGE = "usage"
+    NOTHING = "nothing"
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code that it stands for."""
+        return {Fault.INTERNAL: 70, Fault.NOTHING: 5}.get(self, 2)
 
 
 CLEARLY = 16.0

@@ -14,7 +14,7 @@ from gradcli.checks.registry import CHECKS
 from gradcli.checks.repeat import concerns_later_passes
 from gradcli.checks.returns import ReturnsCheck
 from gradcli.errors import OverrunError, UserCodeError
-from gradcli.results import Evidence
+from gradcli.results import LEFT_OUT, Evidence
 from gradcli.settings import Settings
 from gradcli.verdict import Reason, Verdict
 from gradcli.watchdog.case import Watchdog, watched
@@ -107,7 +107,7 @@ class _Battery:
             if self.first_alone and check.name != "gradient":
                 continue
             if not self.situation.settings.wants(check.name):
-                self.found.append(left_out(check.name, "left out on request"))
+                self.found.append(left_out(check.name, LEFT_OUT))
             elif self._is_optional(check) and (why := self.watchdog.leaves_out(check.name)) is not None:
                 with _booked(check, self.situation.subject.counters):
                     self._take(check, [left_out(check.name, why)])

@@ -113,7 +113,7 @@ def say(text: str) -> None:
 
 def say_fault(result: "CheckResult") -> None:
     """Say on standard error why a case could not be checked at all."""
-    from gradcli.results import Fault
+    from gradcli.verdict import Fault
 
     if result.fault is Fault.INTERNAL:
         say(f"{one_line(result.case_id)}:\n{result.error_traceback or result.error}\n{how_to_report()}")

@@ -23,7 +23,7 @@ from gradcli.cli.output.slow_cases import slow_cases_reported, slowest
 from gradcli.cli.output.streams import ReportStream, report_stream
 from gradcli.cli.pools import Site, site, starting_folder
 from gradcli.errors import UsageError
-from gradcli.results import CheckResult, Fault, Report
+from gradcli.results import CheckResult, Report
 from gradcli.runner.execute import execute
 from gradcli.runner.planning.choose import chosen
 from gradcli.runner.planning.configuration import Configuration, configuration, default_targets, settings_from
@@ -33,6 +33,7 @@ from gradcli.runner.process.interrupts import Interrupted, Interrupts
 from gradcli.runner.store.last import note_failed
 from gradcli.runner.store.saved import FOLDER
 from gradcli.settings import Settings
+from gradcli.verdict import Fault
 
 if TYPE_CHECKING:
     from gradcli.runner.store.cache import Cache

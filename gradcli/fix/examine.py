@@ -46,7 +46,9 @@ def examined(ready: Prepared) -> Examination:
         if not only_higher_orders(evidence):
             return _failed(subject, evidence)
         higher = higher or (subject, evidence)
-    return Examination(verdict=judge(last), subject=None) if higher is None else _failed(*higher)
+    if higher is not None:
+        return _failed(*higher)
+    return Examination(verdict=judge(last, first_order=ready.case.settings.first_order), subject=None)
 
 
 def _failed(subject: Subject, evidence: Sequence[Evidence]) -> Examination:

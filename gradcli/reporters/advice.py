@@ -14,6 +14,7 @@ _DROWNED = (
     "magnitudes are similar."
 )
 _PRECISE = {
+    (Reason.NO_SIGNAL, "left out on request"): "Run the check gradient too: name it with --only, or do not skip it.",
     (Reason.NOISE, "number of iterations"): _STOPS,
     (Reason.NOISE, "a solver's tolerance"): "If a solver in forward stops early, tighten its tolerance.",
     (Reason.BUDGET, "was stopped"): "Run the check again while the machine is less busy, or give smaller inputs.",

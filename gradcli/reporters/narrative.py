@@ -8,7 +8,7 @@ from gradcli.frozen import dataclass
 from gradcli.reporters.escaping import lines_of, printable
 from gradcli.reporters.gradient_table import table_lines
 from gradcli.reporters.wording import digits_for, fix_command, flags, index, magnitude, number, size_of
-from gradcli.results import CheckResult, Entry, Evidence, Finding, SourceExcerpt
+from gradcli.results import LEFT_OUT, CheckResult, Entry, Evidence, Finding, SourceExcerpt
 from gradcli.verdict import Verdict
 
 _ENTRIES = 5
@@ -58,9 +58,24 @@ def story(result: CheckResult, *, verbose: bool = False) -> Iterator[Line]:
         yield from _error(result)
     else:
         yield from (_note(note) for note in result.notes)
+    yield from _left_out(result)
     if verbose:
         yield from shown_figures(result)
         yield from details(result)
+
+
+def _left_out(result: CheckResult) -> Iterator[Line]:
+    """The checks that were skipped, with the reason; of those left out on request what is left, if that is shorter."""
+    why: dict[str, dict[str, None]] = {}
+    for e in result.evidence:
+        if e.verdict is Verdict.SKIPPED and e.order == 1 and e.note:
+            why.setdefault(e.note, {})[e.check] = None
+    for note, checks in why.items():
+        run = dict.fromkeys(
+            e.check for e in result.evidence if e.verdict is not Verdict.SKIPPED and e.check not in checks
+        )
+        shown = f"all checks but {', '.join(run)}" if note == LEFT_OUT and len(run) < len(checks) else ", ".join(checks)
+        yield _note(f"skipped: {shown} ({note})")
 
 
 def details(result: CheckResult) -> Iterator[Line]:

@@ -26,14 +26,14 @@ from gradcli.checks.battery import Part, only_higher_orders, run_battery
 from gradcli.checks.given_precision import right_as_given
 from gradcli.diagnosis.code.lints import source_lints
 from gradcli.errors import InputsNotFoundError, LostDeviceError, OverrunError, UserCodeError, is_interrupt, presentable
-from gradcli.results import CheckResult, Evidence, Stage, judge
+from gradcli.results import CheckResult, Evidence, Stage, compared_orders, judge
 from gradcli.runner.arguments.buffers import as_supplied, with_buffers
 from gradcli.runner.arguments.prepare import Prepared, prepared
 from gradcli.runner.arguments.searching import takes_dtype
 from gradcli.runner.arguments.supply import Supply
 from gradcli.runner.outcome.allow import Told, excused
 from gradcli.runner.outcome.expect import against_expectation
-from gradcli.runner.outcome.merge import merge
+from gradcli.runner.outcome.merge import merge, with_reason
 from gradcli.runner.outcome.notes import telling_notes, time_notes
 from gradcli.runner.planning.plan import CheckCase, claimed
 from gradcli.runner.process.interference import compressed_matrices_checked, own_functions_restored
@@ -149,7 +149,7 @@ def check_object(
                     failure = failure if found is None else found.beside(failure)
                 if failure is not None and not only_higher_orders(failure.evidence):
                     break
-            result = _result(ready.case, trail)
+            result = with_reason(_result(ready.case, trail))
             if failure is None:
                 result = _with_resolution(result, ready.case)
             elif named:
@@ -325,7 +325,7 @@ def _with_patch(result: CheckResult, ready: Prepared, target: object, watchdog: 
 
 def _result(case: CheckCase, trail: _Trail) -> CheckResult:
     evidence = merge(trail.evidence)
-    supply, empty = trail.supply, case.result(judge(evidence))
+    supply, empty = trail.supply, case.result(judge(evidence, first_order=case.settings.first_order))
     return replace(
         empty,
         backend=trail.backend,
@@ -337,7 +337,7 @@ def _result(case: CheckCase, trail: _Trail) -> CheckResult:
         forwards=trail.forwards,
         stages=tuple(trail.stages.items()),
         backwards=trail.backwards,
-        orders=tuple(sorted({e.order for e in evidence if e.verdict is not Verdict.SKIPPED})),
+        orders=compared_orders(evidence),
         figures=trail.figures,
     )
 

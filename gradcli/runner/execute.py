@@ -6,13 +6,13 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from gradcli.results import CheckResult, Fault
+from gradcli.results import CheckResult
 from gradcli.runner.jobs import Broken, CheckJob, Done, Outcome, Refused
 from gradcli.runner.planning.import_folders import module_or_file_of
 from gradcli.runner.planning.plan import CheckCase
 from gradcli.runner.pool import Pool
 from gradcli.runner.process.interrupts import Interrupted
-from gradcli.verdict import Verdict
+from gradcli.verdict import Fault, Verdict
 
 _STOPPING = (Verdict.FAILED, Verdict.ERROR)
 

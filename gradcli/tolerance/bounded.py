@@ -66,7 +66,7 @@ def judgement_of(claim: Claim, options: Options, significance: float) -> Judgeme
         settings = replace(settings, skip=(*settings.skip, "gradient", "higher-order"))
         others = run_battery(subject, settings, seed=SEED)
         evidence = tuple(_accepted(e) for e in evidence if e.mismatch is not None) + others
-    verdict = judge(evidence)
+    verdict = judge(evidence, first_order=options.order == 1)
     text = "" if verdict is Verdict.PASSED else _text(claim, evidence, subject, verdict)
     return Judgement(verdict=verdict, evidence=evidence, text=text, subject=subject)
 

@@ -15,8 +15,8 @@ from gradcli.reporters.json_document import json_report
 from gradcli.reporters.narrative import entry_rows
 from gradcli.reporters.ndjson import ndjson_report
 from gradcli.reporters.wording import summary
-from gradcli.results import CheckResult, Entry, Fault, Report
-from gradcli.verdict import Verdict
+from gradcli.results import CheckResult, Entry, Report
+from gradcli.verdict import Fault, Verdict
 from tests.conftest import Run
 from tests.programs.hostile_texts import many_kinds
 from tests.reporters.results import ALL, ERROR, FAILED, FINDING, INCONCLUSIVE, PASSED, SKIPPED, report

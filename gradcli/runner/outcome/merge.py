@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from gradcli.results import Evidence
+from gradcli.results import LEFT_OUT, CheckResult, Evidence
 from gradcli.runner.outcome.notes import noted_once
-from gradcli.verdict import Verdict
+from gradcli.verdict import Reason, Verdict
 
 _Key = tuple[str, int, str | None, int | None]
 _WORSE = (Verdict.SKIPPED, Verdict.PASSED, Verdict.INCONCLUSIVE, Verdict.ERROR, Verdict.FAILED)
@@ -36,6 +36,21 @@ def merge(samples: Sequence[Iterable[Evidence]]) -> tuple[Evidence, ...]:
         )
         for key, evidence in merged.items()
     )
+
+
+def with_reason(result: CheckResult) -> CheckResult:
+    """An inconclusive result with the reason, where nothing was compared and no check says why."""
+    if result.verdict is not Verdict.INCONCLUSIVE or result.reason is not None:
+        return result
+    unwanted = any(e.check == "gradient" and e.note == LEFT_OUT for e in result.evidence)
+    note = "the check gradient was left out on request, and no other check compares the first derivative"
+    doubt = Evidence(
+        check="gradient",
+        verdict=Verdict.INCONCLUSIVE,
+        reason=Reason.NO_SIGNAL,
+        note=note if unwanted else "no check compared a gradient with finite differences",
+    )
+    return replace(result, evidence=(*result.evidence, doubt))
 
 
 def _counts(each: Evidence, merged: Evidence) -> bool:

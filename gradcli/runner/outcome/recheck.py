@@ -150,7 +150,8 @@ class Recheck:
             return False
         own = [e for e in seen if (e.order, e.input) == (proof.finding.order, proof.finding.input)]
         passed = [e for e in own if e.verdict is Verdict.PASSED and not e.zero_everywhere]
-        return judge(seen) is Verdict.PASSED and any(self._would_show(e) for e in passed)
+        verdict = judge(seen, first_order=self._settings.first_order)
+        return verdict is Verdict.PASSED and any(self._would_show(e) for e in passed)
 
     def _would_show(self, e: Evidence) -> bool:
         significance = Situation(subject=self._subject, settings=self._settings, seed=self._seed).significance
