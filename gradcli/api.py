@@ -10,6 +10,7 @@ from gradcli.cases import CheckSpec
 from gradcli.results import CheckResult, Report
 from gradcli.runner.arguments.given import Given, supply_from
 from gradcli.runner.case import check_object, run_case
+from gradcli.runner.execute import refused
 from gradcli.runner.outcome.allow import allowed_by
 from gradcli.runner.planning.gather import gather, is_named
 from gradcli.runner.planning.limits import require_settings
@@ -148,7 +149,7 @@ def _run(
     named = grad is None or isinstance(grad, str)
     if isinstance(target, str) and named and (inputs is None or not is_named(target)):
         specs = gather([target], grad=grad if isinstance(grad, str) else None, saved=derivative.saved)
-        return tuple(run_case(case) for case in plan(specs, settings))
+        return tuple(refused(case) if case.spec.problem else run_case(case) for case in plan(specs, settings))
     require_checks((*settings.only, *settings.skip), "only/skip")
     if grad is None:
         require_no_saved(derivative.saved)

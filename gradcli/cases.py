@@ -218,7 +218,10 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Why a target cannot be checked: a complete message, the exit code, and whether its import ended the process."""
+    """Why a target is not checked: a complete message, the exit code, and whether its import ended the process.
+
+    The code is 0 for a Function that has nothing to check: its case is skipped.
+    """
 
     message: str
     exit_code: int

@@ -55,6 +55,28 @@ def is_function(target: object) -> bool:
     return any(b.claims(target) and b.is_complete(target) for b in backends())
 
 
+def lack_of(target: object) -> tuple[str, bool] | None:
+    """Why a Function that a user defined cannot be checked, and whether a name in it is misspelt; None where it can be.
+
+    None too for what is no Function, and for a class that others build on.
+    """
+    backend = next((backend for backend in backends() if backend.claims(target)), None)
+    if backend is None or backend.is_complete(target):
+        return None
+    from gradcli.backends.tensor.function_backend import FunctionBackend
+
+    if isinstance(backend, FunctionBackend):
+        if inspect.isclass(target):
+            return backend.lack(target) if _is_users(target) else None
+        if backend.function_class(target) is not None:
+            return None
+    try:
+        backend.describe(target)
+    except TargetError as error:
+        return str(error), False
+    return None
+
+
 def backends_for(target: object, given: object = None) -> tuple[Backend, ...]:
     """The backend that runs `target`; several, in the order to be tried, where only a run of it can tell.
 

@@ -43,7 +43,7 @@ def execute(
     with closing(pool.outcomes(jobs)) as outcomes:
         try:
             for case, before in zip(cases, known, strict=True):
-                result = before or (_refused(case) if case.spec.problem else concluded(case, next(outcomes)))
+                result = before or (refused(case) if case.spec.problem else concluded(case, next(outcomes)))
                 done += 1
                 yield _seen_from(start, result)
                 if fail_fast and result.verdict in _STOPPING:
@@ -80,9 +80,12 @@ def placed(case: CheckCase, message: str) -> str:
     return f"{origin}:{case.spec.column}: {message.removeprefix(f'{origin}: ')}"
 
 
-def _refused(case: CheckCase) -> CheckResult:
+def refused(case: CheckCase) -> CheckResult:
+    """The result of a case with a problem."""
     problem = case.spec.problem
     assert problem is not None  # noqa: S101 - as just seen; for the type checker
+    if problem.exit_code == 0:
+        return replace(case.result(Verdict.SKIPPED), notes=(problem.message,))
     return _faulty(case, problem.message, problem.exit_code, crashed=problem.crashed)
 
 

@@ -56,11 +56,11 @@ class Job(ABC):
 class NamesJob(Job):
     """Which Functions does a module or file define?"""
 
-    def run(self, begun: Callable[[], None]) -> tuple[str, ...]:
-        """The targets, as `functions_in` gives them."""
-        from gradcli.runner.planning.functions import functions_in
+    def run(self, begun: Callable[[], None]) -> tuple[tuple[str, str | None], ...]:
+        """The targets, as `listed_in` gives them."""
+        from gradcli.runner.planning.functions import listed_in
 
-        return functions_in(self.target, begun)
+        return listed_in(self.target, begun)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

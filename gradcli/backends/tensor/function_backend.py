@@ -42,6 +42,10 @@ from gradcli.targets import (
     takes_keywords,
 )
 
+_MISSPELT = 0.85
+"""From this similarity on (by difflib), another name is taken for a misspelt one: backwards has 0.94, and backward_fn,
+which may be a helper, 0.84."""
+
 
 class FunctionBackend(Backend):
     """A backend for a framework of PyTorch's shape."""
@@ -66,6 +70,24 @@ class FunctionBackend(Backend):
             return False
         return self._overrides(owner, "backward") or self._overrides(owner, "vjp")
 
+    def lack(self, owner: type) -> tuple[str, bool] | None:
+        """Why a Function class that is not complete cannot be checked, and whether a name in it is misspelt.
+
+        None for a class that others build on: it has subclasses, or neither a forward nor a backward.
+        """
+        if self.function_class(owner) is None or owner.__subclasses__():
+            return None
+        has_backward = self._overrides(owner, "backward") or self._overrides(owner, "vjp")
+        own = {"forward": self._overrides(owner, "forward"), "backward": has_backward}
+        misspelt = any(not has and close_to(name, owner, cutoff=_MISSPELT) for name, has in own.items())
+        if not (misspelt or any(own.values())):
+            return None
+        try:
+            self.describe(owner)
+        except TargetError as error:
+            return str(error), misspelt
+        return None
+
     def describe(self, target: object) -> TargetInfo:
         """Parameters of forward (without ctx) and the functions behind the target."""
         function_class = self.function_class(target)
@@ -78,9 +100,10 @@ class FunctionBackend(Backend):
             static_method(function_class, "setup_context") if self._overrides(function_class, "setup_context") else None
         )
         if forward is None or not self._overrides(function_class, "forward"):
+            close = close_to("forward", function_class, cutoff=0.7)
             raise TargetError(
                 f"{function_class.__name__} defines no forward: expected `forward(ctx, ...)`, or `forward(...)` with "
-                "`setup_context(ctx, inputs, output)`"
+                f"`setup_context(ctx, inputs, output)`{f'; it defines {close!r}' if close else ''}"
             )
         overrides_vjp = self._overrides(function_class, "vjp")
         backward = static_method(function_class, "vjp" if overrides_vjp else "backward")
@@ -313,9 +336,15 @@ class FunctionBackend(Backend):
 
 def _no_backward(function_class: type) -> str:
     """What to say of a Function without a backward; a misspelt one is named."""
-    close = difflib.get_close_matches("backward", [n for n in vars(function_class) if n[0] != "_"], n=1, cutoff=0.7)
-    hint = f": it defines {close[0]!r}, did you mean 'backward'?" if close else ", so there is nothing to check"
+    close = close_to("backward", function_class, cutoff=0.7)
+    hint = f": it defines {close!r}, did you mean 'backward'?" if close else ", so there is nothing to check"
     return f"{function_class.__name__} defines no backward{hint}"
+
+
+def close_to(name: str, owner: type, *, cutoff: float) -> str | None:
+    """The name closest to `name` that a class defines for users, itself or in a base; None where none is close."""
+    names = [own for base in owner.__mro__ for own in vars(base) if own[0] != "_" and own != name]
+    return next(iter(difflib.get_close_matches(name, names, n=1, cutoff=cutoff)), None)
 
 
 def _defined(owner: type, name: str) -> Any:

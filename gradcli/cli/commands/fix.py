@@ -8,6 +8,7 @@ import typer
 
 from gradcli.cli.arguments.parameters import Arguments, Grad, InProcess, Inputs, Saved, Seed
 from gradcli.cli.arguments.target_names import complete_functions
+from gradcli.cli.exits import say
 from gradcli.errors import RelayedError, UsageError
 
 if TYPE_CHECKING:
@@ -88,8 +89,11 @@ def fix_command(
 
 def _fixed(job: "FixJob", here: "Site", stream: "ReportStream", options: dict[str, bool]) -> tuple[int, bool]:
     """The exit code for one case, whose patch is shown, and whether one was written."""
-    if job.case.spec.problem is not None:
-        raise UsageError(job.case.spec.problem.message)
+    if (problem := job.case.spec.problem) is not None:
+        if problem.exit_code == 0:
+            say(problem.message)
+            return 0, False
+        raise UsageError(problem.message)
     result: FixResult = _done(job, here)
     refused, has_written = _shown(result, stream, **options)
     while refused is not None:

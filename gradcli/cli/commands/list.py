@@ -44,7 +44,8 @@ def _lines(targets: list[str], here: "Site") -> Iterator[tuple[str, int]]:
     )
     for case in cases:
         if case.spec.problem is not None:
-            yield prefixed(case.spec.problem.message), case.spec.problem.exit_code
+            message, code = case.spec.problem.message, case.spec.problem.exit_code
+            yield (prefixed(message) if code else f"{case.spec.target}   not checked: {message}"), code
             continue
         outcome = next(outcomes)
         if isinstance(outcome, Done):

@@ -9,7 +9,7 @@ from pathlib import Path
 from gradcli.cases import CheckSpec, InputsFrom, InputSpec, Problem
 from gradcli.errors import NothingToCheckError, UsageError
 from gradcli.runner.jobs import Done, Lost, NamesJob, Outcome
-from gradcli.runner.planning.functions import functions_in
+from gradcli.runner.planning.functions import listed_in
 from gradcli.runner.pool import Pool
 from gradcli.spec.resolve import beside, require_text
 
@@ -65,7 +65,7 @@ def gather(
     _refuse_doubled(inputs)
     found: list[CheckSpec] = []
     for target in targets:
-        named = [CheckSpec(target=name) for name in functions_in(target)] if _is_whole(target) else _specs_of(target)
+        named = _of_module(listed_in(target)) if _is_whole(target) else _specs_of(target)
         found += [_with_flags(spec, inputs, grad, saved) for spec in named]
     distinct = _without_repeats(found, targets)
     for spec in distinct:
@@ -130,9 +130,14 @@ def _parts(target: str) -> list[str]:
 def _listed(target: str, outcome: Outcome) -> list[CheckSpec]:
     """A case for each Function of a module that was imported, or one with the problem that this had."""
     if isinstance(outcome, Done):
-        return [CheckSpec(target=name) for name in outcome.value]
+        return _of_module(outcome.value)
     crashed = isinstance(outcome, Lost)
     return [_problem(target, outcome.message_for(target), outcome.exit_code, crashed=crashed)]
+
+
+def _of_module(listed: Sequence[tuple[str, str | None]]) -> list[CheckSpec]:
+    """A case for each Function of a module, to be skipped where it has nothing to check."""
+    return [CheckSpec(target=name) if why is None else _problem(name, why, 0) for name, why in listed]
 
 
 def _problem(target: str, message: str, exit_code: int, *, crashed: bool = False) -> CheckSpec:
