@@ -111,6 +111,10 @@ class OverrunError(UserCodeError):
     """A call of the user's code was stopped, or not made, because its time was over: nothing is known of that point."""
 
 
+class StuckError(OverrunError):
+    """A call at the inferred inputs themselves was stopped, so that there is nothing to check."""
+
+
 class LostDeviceError(ControlFlow):
     """A kernel has failed, so that its device can no longer be used in this process; `error` says what was raised."""
 

@@ -125,7 +125,7 @@ def user_code_error(error: BaseException, phase: str) -> UserCodeError:
     if isinstance(error, UsageError):
         raise error
     if isinstance(error, OverrunError):
-        return OverrunError(str(error), phase=error.phase, file=error.file, line=error.line)
+        return type(error)(str(error), phase=error.phase, file=error.file, line=error.line)
     frames, error = _in_kernel(error)
     last = frames[-1] if frames else None
     text = message_of(error).strip() or "no message"

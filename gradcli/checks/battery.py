@@ -13,7 +13,7 @@ from gradcli.checks.base import Check, Situation
 from gradcli.checks.registry import CHECKS
 from gradcli.checks.repeat import concerns_later_passes
 from gradcli.checks.returns import ReturnsCheck
-from gradcli.errors import OverrunError, UserCodeError
+from gradcli.errors import OverrunError, StuckError, UserCodeError
 from gradcli.results import LEFT_OUT, Evidence
 from gradcli.settings import Settings
 from gradcli.verdict import Reason, Verdict
@@ -121,7 +121,7 @@ class _Battery:
         """Run a check, and keep what it found and what it cost.
 
         Raises:
-            UserCodeError: the user's own code raised.
+            UserCodeError: the user's own code raised, or does not return at the inferred inputs.
         """
         optional = self._is_optional(check)
         own: list[Evidence] = []
@@ -139,6 +139,8 @@ class _Battery:
                         if phase.cut is None:
                             own.append(self._told(evidence))
                     again = _seems_undefined(own) and phase.cut is None and self.watchdog.forgets_stops()
+            except StuckError:
+                raise
             except OverrunError as error:
                 phase.cut = phase.cut or str(error)
             except UserCodeError as error:

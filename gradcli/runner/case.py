@@ -183,6 +183,7 @@ def _prepared(
         ready = prepared(target, case, trail.supply, backends, info)
     trail.backend = ready.backend.name
     trail.supply = ready.supply
+    watchdog.infers = ready.supply.source is InputsFrom.INFERRED and case.settings.timeout is None
     trail.wanted = len(ready.supply.samples)
     trail.lints = source_lints(ready.info)
     return ready

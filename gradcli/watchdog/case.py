@@ -8,10 +8,10 @@ from time import monotonic
 from traceback import FrameSummary
 from typing import final
 
-from gradcli.errors import OverrunError
+from gradcli.errors import OverrunError, StuckError
 from gradcli.frozen import dataclass
 from gradcli.watchdog.alarm import Alarm, cleaning
-from gradcli.watchdog.limit import Clock, Stops
+from gradcli.watchdog.limit import Clock, Phase, Stops
 from gradcli.watchdog.omissions import RESIZED, Omissions
 from gradcli.watchdog.status import Status
 
@@ -27,6 +27,9 @@ UNMEASURED_SECONDS = 10.0
 """The same while no call has returned yet: the first one may load a library or compile. Halved by each overrun."""
 COMPILING_SECONDS = 30.0
 """The same for a first call that compiles, at inputs that are probably right."""
+INFERRED_SECONDS = 60.0
+"""What a call at inferred inputs may take, or `MULTIPLE` times the slowest call: nobody knows whether it returns there.
+Longer than the search gives it, for a backward that is slow; where the user gives a time, that counts alone."""
 SEARCH_SECONDS = 20.0
 """What calls that do not return may take of a search for inputs in all."""
 STRIKES = 2
@@ -37,26 +40,6 @@ SLOW_SECONDS, SLOW_CALLS = 0.05, 40
 """A forward that takes longer is called sparingly: optional checks end when it was called so often in all."""
 
 Distance = Callable[[], float]
-
-
-@dataclass(slots=True)
-class Phase:
-    """A part of a case: a check, the inference of inputs, naming, shrinking.
-
-    `cut` says why it was ended early. A `calls_limited` phase ends after `SLOW_CALLS` of a slow forward, a
-    `searching` one, in which no inputs are known yet, when calls that did not return took `SEARCH_SECONDS` (`lost`).
-    In a `compiling` one the first call has more time.
-    """
-
-    name: str
-    optional: bool = False
-    calls_limited: bool = False
-    searching: bool = False
-    deadline: float = math.inf
-    lost: float = 0.0
-    strikes: int = 0
-    cut: str | None = None
-    compiling: bool = False
 
 
 @dataclass(slots=True)
@@ -100,6 +83,8 @@ class Watchdog:
         self.phase = Phase("preparation")
         self.overruns: list[Overrun] = []
         self.calls = self.forwards = 0
+        self.infers = False
+        """Whether the inputs asked for are inferred ones, at which calls are limited too."""
         self.omissions = omissions or Omissions()
         self._status = status
         self._budget = budget
@@ -325,6 +310,8 @@ class Watchdog:
             first = COMPILING_SECONDS if phase.compiling and not self.overruns else FLOOR_SECONDS
             unknown = max(first, UNMEASURED_SECONDS / 2.0 ** len(self.overruns))
             limit = unknown if known is None else max(FLOOR_SECONDS, MULTIPLE * known)
+        elif self.infers:
+            limit = max(INFERRED_SECONDS, MULTIPLE * (self._slowest or 0.0))
         if not phase.optional or not self._clock.is_past(phase.deadline - limit):
             return limit
         return max(1e-3, min(limit, phase.deadline - self._clock.now()))
@@ -333,6 +320,8 @@ class Watchdog:
         phase = self.phase
         if phase.optional and self._clock.is_past(phase.deadline):
             phase.cut = self._exhausted(True, calls_limited=False)
+            return
+        if self._is_lost(call):
             return
         self.overruns.append(Overrun(phase.name, seconds))
         phase.strikes += 1
@@ -343,19 +332,25 @@ class Watchdog:
         if ends:
             phase.cut = f"{phase.strikes} calls at other inputs did not return within {call.limit:.2g} s"
 
+    def _is_lost(self, call: Call) -> bool:
+        """Whether a call at inferred inputs was stopped, without which there is nothing to check."""
+        return call.asked and self.infers and call.limit >= INFERRED_SECONDS
+
     def overrun(self, call: Call, frame: FrameSummary | None) -> OverrunError:
         """The error for a call that was interrupted, in the line `frame` of the user's code."""
-        place = (
-            None if frame is None else frame.filename if frame.lineno is None else f"{frame.filename}:{frame.lineno}"
-        )
+        file, line = (None, None) if frame is None else (frame.filename, frame.lineno)
+        place = file if line is None else f"{file}:{line}"
+        at = "" if place is None else f" at {place}"
+        if self._is_lost(call):
+            what = "backward" if call.forward == 0 else "forward"
+            said = (
+                f"{what} did not return within {call.limit:.2g} s at the inferred inputs and was stopped{at}; give "
+                "inputs at which it returns, or more time by --timeout"
+            )
+            return StuckError(said, phase=what, file=file, line=line)
         if self.overruns:
             self.overruns[-1].location = place
-        return OverrunError(
-            f"stopped after {call.limit:.2g} s" + ("" if place is None else f" at {place}"),
-            phase=self.phase.name,
-            file=None if frame is None else frame.filename,
-            line=None if frame is None else frame.lineno,
-        )
+        return OverrunError(f"stopped after {call.limit:.2g} s{at}", phase=self.phase.name, file=file, line=line)
 
     def _refusal(self, why: str) -> OverrunError:
         return OverrunError(f"not called: {why}", phase=self.phase.name)

@@ -1,14 +1,35 @@
 """Limits of time for work whose result must not depend on what else the machine does."""
 
 import math
-from dataclasses import dataclass
 from time import monotonic, process_time
 from typing import final
+
+from gradcli.frozen import dataclass
 
 DELAY = 4.0
 """So many times as long it may take by a `Clock`: a target may wait for something else than the processor."""
 _SCHEDULER = "/proc/thread-self/schedstat"
 _NANOSECONDS = 1e-9
+
+
+@dataclass(slots=True)
+class Phase:
+    """A part of a case: a check, the inference of inputs, naming, shrinking.
+
+    `cut` says why it was ended early. A `calls_limited` phase ends after `SLOW_CALLS` of a slow forward, a
+    `searching` one, in which no inputs are known yet, when calls that did not return took `SEARCH_SECONDS` (`lost`).
+    In a `compiling` one the first call has more time.
+    """
+
+    name: str
+    optional: bool = False
+    calls_limited: bool = False
+    searching: bool = False
+    deadline: float = math.inf
+    lost: float = 0.0
+    strikes: int = 0
+    cut: str | None = None
+    compiling: bool = False
 
 
 @final

@@ -209,14 +209,21 @@ class WorkerPool:
         if isinstance(message, Begun):
             worker.begun = True
             spent = self._spent.get(worker.number, 0.0)
-            self._limit(worker, None if self.timeout is None else max(self.timeout - spent, _LOOK_SECONDS))
+            self._limit(worker, None if self.timeout is None else max(self.timeout - spent, 0.0))
         elif isinstance(message, Reply) and worker.job is not None:
             self._supervisor.loaded.update(message.loaded)
-            self._outcomes[worker.number] = message.outcome
+            self._outcomes[worker.number] = self._in_time(worker, message.outcome)
             worker.job, worker.deadline = None, None
             worker.done += 1
             if message.left:
                 self._dismiss(worker, kill=True)
+
+    def _in_time(self, worker: _Worker, outcome: Outcome) -> Outcome:
+        """The outcome of a job, unless it came after its time: the worker may have done it before it was stopped."""
+        seconds = monotonic() - worker.since
+        if not worker.begun or worker.limit is None or seconds <= worker.limit:
+            return outcome
+        return Lost(how=self._late(worker, worker.limit), begun=True, sudden=False, seconds=seconds)
 
     def _bury(self, ended: Ended) -> None:
         """Handle the end of a worker: read what it sent before; a job that it had not finished is lost."""
