@@ -23,6 +23,8 @@ _LARGEST = 1e150
 _COMMON = 3
 """Sizes up to this are not named: such a factor has many causes. Arguments up to one more are named as a question."""
 
+_EXACT = 1e-9
+"""The digits with which a factor is written tell it to this part."""
 _LONG = 10**9
 """From here on every float64 is near a whole number, which says nothing."""
 _LOOSEST = 1e-4
@@ -127,6 +129,14 @@ def number_of(c: float, precision: float = 1e-7) -> Factor:
     return Factor(value=c, text=f"{c:.9g}", because="", is_recognised=False)
 
 
+def as_fraction(text: str) -> str:
+    """A factor as reports give it, wherever it comes from: 3/2 for 1.5, digits where it is no fraction."""
+    if "." not in text and "e" not in text:
+        return text
+    above, _, below = text.partition("/")
+    return number_of(float(above) / float(below or 1), _EXACT).text
+
+
 def causes_of(c: float, subject: Subject, precision: float = 1e-7) -> Iterator[Factor]:
     """The arguments and sizes that a factor may come from; an argument squared after sizes of the same number."""
     arguments = _numbers(subject)
@@ -200,6 +210,6 @@ def _sizes(subject: Subject) -> list[tuple[int, str]]:
 
 
 __all__ = [
-    "Factor", "Slope", "causes_of", "constant_factor", "describe_factor", "fit_factor", "nearly_constant_factor",
-    "number_of", "times",
+    "Factor", "Slope", "as_fraction", "causes_of", "constant_factor", "describe_factor", "fit_factor",
+    "nearly_constant_factor", "number_of", "times",
 ]  # fmt: skip

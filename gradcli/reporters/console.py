@@ -15,6 +15,8 @@ from gradcli.results import CheckResult, Evidence, Report
 from gradcli.verdict import Verdict
 
 WIDTH = 100
+_ROUNDING = 1e-10
+"""A relative difference above this is a measured one, which has a note, and no rounding error of float64."""
 GLYPHS = {
     Verdict.PASSED: "✓",
     Verdict.FAILED: "✗",
@@ -98,7 +100,7 @@ def _pass_lines(result: CheckResult) -> Iterator[Line]:
         yield Line("  " + "   ".join(cells).rstrip(), Role.ENTRY)
     facts = []
     if result.resolution is not None and not any(e.allowed for e in result.evidence):
-        facts.append(f"would have caught a relative error of {magnitude(result.resolution)}")
+        facts.append(f"would have shown a relative error of {magnitude(result.resolution)}")
     if result.inputs:
         facts.append(inputs_line(result))
     if facts:
@@ -131,7 +133,8 @@ def _exactness(order: int, about: list[Evidence], zero: bool) -> str:
 def _agreement(about: list[Evidence], errors: list[float]) -> str:
     """How far the claim is known to be right: autodiff to rounding, differences as finely as their bound resolves."""
     if errors and all(e.reference == "autodiff" for e in about):
-        return f"exact to {magnitude(max(errors))}" if max(errors) else "exact"
+        largest = max(errors)
+        return f"{'differs by' if largest > _ROUNDING else 'exact to'} {magnitude(largest)}" if largest else "exact"
     known = [e.resolution for e in about if e.resolution is not None]
     return f"within {magnitude(max(known))}" if known else "within the error bound"
 

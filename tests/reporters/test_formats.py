@@ -99,7 +99,7 @@ def test_a_screen_of_a_pass_tells_for_each_input_how_exact_it_is() -> None:
     assert lines[1] == "  input    3×4   ✓ within 2e-11   second order ✓ within 1e-11"
     assert lines[2] == "  weight   5×4   ✓ within 2e-11   second order ✓ within 1e-11"
     assert " ".join(" ".join(lines[3:]).split()) == (
-        "would have caught a relative error of 2e-11 · inputs inferred: -i input=3x4 -i weight=5x4 -a dim=-1"
+        "would have shown a relative error of 2e-11 · inputs inferred: -i input=3x4 -i weight=5x4 -a dim=-1"
     )
 
 

@@ -88,7 +88,7 @@ def complete_names(incomplete: str) -> list[str]:
     from gradcli.verdict import Reason, Verdict
 
     kinds = (FindingKind, Verdict, Reason, Symptom)
-    names = [member.value for kind in kinds for member in kind]
+    names = [*(member.value for kind in kinds for member in kind), "once-differentiable", "surrogate"]
     codes = [kind.code for kind in FindingKind] if incomplete else []
     return [name for name in dict.fromkeys([*names, *CHECK_NAMES, *codes]) if name.startswith(incomplete)]
 

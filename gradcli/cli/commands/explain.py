@@ -13,6 +13,23 @@ from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
 from gradcli.verdict import Reason, Verdict
 
+_BY_DESIGN = (
+    (
+        "once-differentiable",
+        "backward is marked once_differentiable: a second derivative raises an error, so higher orders are not "
+        "checked. That is a note, and no failure.",
+        "Decorate backward with once_differentiable of torch.autograd.function or gradcli.engine.autograd.function.",
+    ),
+    (
+        "surrogate",
+        "backward returns another gradient than forward's derivative on purpose, as a straight-through estimator does. "
+        "Where it is declared, wrong values are a note; broken rules of backward fail.",
+        "Write `expect: surrogate` in the spec of the target: it is never guessed.",
+    ),
+)
+"""What a report shows that is meant so: name, sentence, how to declare it."""
+_HEADINGS = {"reason for INCONCLUSIVE": "reasons for INCONCLUSIVE", "shown by design": "shown by design"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
@@ -60,6 +77,8 @@ def _entries() -> Iterator[Entry]:
     for reason in Reason:
         advice = (("what to do", reason.remedy),)
         yield Entry(name=reason.value, kind="reason for INCONCLUSIVE", sentence=reason.sentence, more=advice)
+    for known, sentence, note in _BY_DESIGN:
+        yield Entry(name=known, kind="shown by design", sentence=sentence, more=(("how to declare it", note),))
     for symptom in Symptom:
         more = (("how it is detected", symptom.detection), ("what to do", symptom.remedy))
         yield Entry(name=symptom.value, kind="symptom", sentence=symptom.sentence, more=more)
@@ -68,12 +87,16 @@ def _entries() -> Iterator[Entry]:
 
 
 def _found(name: str, entries: Sequence[Entry]) -> Entry:
+    if not name.strip():
+        raise UsageError("expected a name, as in gradcli explain missing-gradient; gradcli explain lists all names")
     wanted = name.strip().lower().replace("_", "-")
     for entry in entries:
         if wanted in (entry.name, entry.code.lower()):
             return entry
     names = [known for entry in entries for known in (entry.name, entry.code.lower()) if known]
     close = get_close_matches(wanted, names, 3)
+    codes = {entry.code.lower(): entry.code for entry in entries if entry.code}
+    close = [codes.get(each, each) for each in close]
     hint = f"did you mean {' or '.join(close)}?" if close else "gradcli explain lists all names."
     raise UsageError(f"there is no finding, verdict, reason, symptom or check called {name!r}; {hint}")
 
@@ -90,7 +113,7 @@ def _table(entries: Sequence[Entry]) -> str:
     width = max(len(entry.name) for entry in entries)
     lines: list[str] = []
     for kind in dict.fromkeys(entry.kind for entry in entries):
-        lines += ["", f"{kind}s" if not kind.startswith("reason") else "reasons for INCONCLUSIVE"]
+        lines += ["", _HEADINGS.get(kind, f"{kind}s")]
         listed = [entry for entry in entries if entry.kind == kind]
         lines += [f"  {entry.code:5}  {entry.name.ljust(width)}  {entry.sentence}" for entry in listed]
     return "\n".join(lines[1:]) + "\n"

@@ -155,7 +155,7 @@ def _trace(
     _show_graph(graph, form, output, max_nodes)
     if graph.error is not None:
         say(graph.error_traceback or graph.error)
-        return _USER_CODE_RAISED
+        return 1 if check and graph.wrong_nodes else _USER_CODE_RAISED
     return int(check and bool(graph.symptoms))
 
 

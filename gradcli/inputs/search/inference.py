@@ -117,7 +117,7 @@ def infer(
             )
         failures.append(trials)
     best = farthest(failures)
-    refusal = InputsNotFoundError(failure_text(info, best, budget, time.perf_counter() - began))
+    refusal = InputsNotFoundError(failure_text(info, best, budget))
     refusal.refuses_double = next((each.refuses_double for each in failures if each.refuses_double), "")
     raise refusal from (None if best is None else best.error)
 

@@ -30,14 +30,13 @@ _DEEPEST = 2
 _TENSORS_WANTED = re.compile(r"must be (?:tuple|list) of Tensors, not Tensor")
 
 
-def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, seconds: float) -> str:
+def failure_text(info: TargetInfo, best: Failure | None, budget: Budget) -> str:
     """What was tried, the error of the attempt that got furthest into forward, and how inputs can be given.
 
     Args:
         info: the target.
         best: the failure of the attempt that got furthest, if there was any.
         budget: what the search has used.
-        seconds: its wall time.
     """
     names = [parameter.name for parameter in info.parameters]
     if not names:
@@ -51,7 +50,7 @@ def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, seconds
             "no gradient, so there is nothing to check; give a target that returns real numbers"
         )
     lines = [
-        f"no inputs found that {info.name} accepts: tried {budget.count:,} sets in {seconds:.1f} s "
+        f"no inputs found that {info.name} accepts: tried {budget.count:,} sets "
         f"(arguments {', '.join(names)}; tensors of rank 0 to 4, indices, masks, constants)"
     ]
     if best is not None and best.error is not None:

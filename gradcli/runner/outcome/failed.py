@@ -10,6 +10,7 @@ from gradcli.backends.attribution import shown_path
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument, InputsFrom
 from gradcli.diagnosis.code.excerpt import excerpt_for
+from gradcli.diagnosis.factor import as_fraction
 from gradcli.diagnosis.naming import name_findings, without_names
 from gradcli.errors import OverrunError
 from gradcli.inputs.hints.reading import read_hints
@@ -54,7 +55,8 @@ def explained(
     wanted = case.settings.shrink and case.spec.expect.verdict == "passed"
     internal: list[str] = []
     budgeted = not case.spec.expect.findings
-    findings = _named(evidence, subject, internal, corrections=wanted, budgeted=budgeted)
+    named = _named(evidence, subject, internal, corrections=wanted, budgeted=budgeted)
+    findings = tuple(f if f.factor is None else replace(f, factor=as_fraction(f.factor)) for f in named)
     first = replace(result, findings=findings)
     inputs = inputs_of(result, subject)
     result = replace(result, findings=findings, arguments=tuple(subject.arguments), inputs=inputs)
