@@ -52,8 +52,7 @@ def check(
         seed, samples, only, skip: the seed; the number of random inputs; checks to run; checks to leave out.
         dtype, device: the dtype of random floating inputs, and the device of the tensors, such as "cuda" (PyTorch).
         require_resolution, significance: relative errors: one that a pass must catch, and one too small to matter.
-        allow: names of findings that are notes instead of failures, as a dict from names to reasons, or a list,
-            where notes give "as the caller asked" for the reason; a spec has to give one.
+        allow: names of findings that are notes instead of failures, as a dict from names to reasons, or a list without.
         allow_inconclusive, shrink: count an inconclusive report as ok; look for a smaller input after a failure.
         budget: seconds after which optional work is left out; None allows a minute of optional work.
 

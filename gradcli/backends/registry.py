@@ -65,15 +65,18 @@ def lack_of(target: object) -> tuple[str, bool] | None:
         return None
     from gradcli.backends.tensor.function_backend import FunctionBackend
 
+    misspelt: bool | None = False
     if isinstance(backend, FunctionBackend):
         if inspect.isclass(target):
-            return backend.lack(target) if _is_users(target) else None
-        if backend.function_class(target) is not None:
-            return None
+            misspelt = backend.is_misspelt(target) if _is_users(target) else None
+        elif backend.function_class(target) is not None:
+            misspelt = None
+    if misspelt is None:
+        return None
     try:
         backend.describe(target)
     except TargetError as error:
-        return str(error), False
+        return str(error), misspelt
     return None
 
 

@@ -15,6 +15,7 @@ from gradcli.diagnosis.facts import REAL_ROWS
 from gradcli.diagnosis.slips.elsewhere import far_away
 from gradcli.diagnosis.suspect import Named, Suspect, each, name_of
 from gradcli.diagnosis.table import SIGNIFICANCE, Gradient
+from gradcli.errors import UserCodeError
 from gradcli.findings import SURROGATE_ADVICE, FindingKind
 from gradcli.numerics.wording import of_largest
 
@@ -181,7 +182,18 @@ def _factor(suspect: Suspect, where: str, *, is_caused: bool = True) -> Named | 
 
 def _advice(suspect: Suspect) -> str:
     """What to do if the gradient is meant so: a forward that returns its input is written for its backward alone."""
-    return f"; {SURROGATE_ADVICE}" if suspect.facts.returns_input(suspect.block) else ""
+    return f"; {SURROGATE_ADVICE}" if suspect.facts.returns_input(suspect.block) and _is_identity(suspect) else ""
+
+
+def _is_identity(suspect: Suspect) -> bool:
+    """Whether forward returns its input close by too: 1 is its own square."""
+    subject = suspect.facts.subject
+    map_, here, point = subject.derivative_map(1), subject.domain.slices[suspect.block], subject.point.copy()
+    point[here] += 2.0**-8 - 2.0**-6 * point[here]
+    try:
+        return np.array_equal(map_.value(point), point[here])
+    except UserCodeError:
+        return True
 
 
 def approximate_factor(suspect: Suspect) -> Named | None:

@@ -70,8 +70,8 @@ class FunctionBackend(Backend):
             return False
         return self._overrides(owner, "backward") or self._overrides(owner, "vjp")
 
-    def lack(self, owner: type) -> tuple[str, bool] | None:
-        """Why a Function class that is not complete cannot be checked, and whether a name in it is misspelt.
+    def is_misspelt(self, owner: type) -> bool | None:
+        """Whether a Function class that is not complete has a misspelt forward or backward.
 
         None for a class that others build on: it has subclasses, or neither a forward nor a backward.
         """
@@ -80,13 +80,7 @@ class FunctionBackend(Backend):
         has_backward = self._overrides(owner, "backward") or self._overrides(owner, "vjp")
         own = {"forward": self._overrides(owner, "forward"), "backward": has_backward}
         misspelt = any(not has and close_to(name, owner, cutoff=_MISSPELT) for name, has in own.items())
-        if not (misspelt or any(own.values())):
-            return None
-        try:
-            self.describe(owner)
-        except TargetError as error:
-            return str(error), misspelt
-        return None
+        return misspelt if misspelt or any(own.values()) else None
 
     def describe(self, target: object) -> TargetInfo:
         """Parameters of forward (without ctx) and the functions behind the target."""
