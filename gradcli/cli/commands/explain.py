@@ -17,13 +17,13 @@ _BY_DESIGN = (
     (
         "once-differentiable",
         "backward is marked once_differentiable: a second derivative raises an error, so higher orders are not "
-        "checked. That is a note, and no failure.",
+        "checked. It fails no case; a note tells it.",
         "Decorate backward with once_differentiable of torch.autograd.function or gradcli.engine.autograd.function.",
     ),
     (
         "surrogate",
         "backward returns another gradient than forward's derivative on purpose, as a straight-through estimator does. "
-        "Where it is declared, wrong values are a note; broken rules of backward fail.",
+        "Where it is declared, wrong values are noted; broken rules of backward fail.",
         "Write `expect: surrogate` in the spec of the target: it is never guessed.",
     ),
 )
