@@ -127,10 +127,12 @@ def agreement(site: Site, pair: Pair, gap: float, *, sloped: bool = False, least
     if not scale > 0:
         return None
     direction = steepest(site, rows, whole)
-    adaptive = _across_steps(site, rows, (direction, random_direction(site.rng, whole.drawn)), scale, gap)
-    if adaptive is not None:
-        return adaptive if adaptive.resolution <= limit else None
-    stop = _stop(site, direction, rows) if iterates(site) else None
+    stop = None
+    if iterates(site):
+        adaptive = _across_steps(site, rows, (direction, random_direction(site.rng, whole.drawn)), scale, gap)
+        if adaptive is not None:
+            return adaptive if adaptive.resolution <= limit else None
+        stop = _stop(site, direction, rows)
     case = _Case(limit=limit, stored=stored, gap=gap, stop=stop, sloped=sloped, scale=scale)
     first = _along(site, rows, case, direction, REACHES)
     if first is None:
