@@ -75,8 +75,6 @@ def small_outputs(site: Site, result: PairResult, pair: Pair) -> SmallOutputs | 
     inside, outside = site.map.domain.slices[pair[0]], site.map.codomain.slices[pair[1]]
     values = site.outputs[outside]
     size = np.abs(values)
-    if not np.isfinite(values).all():
-        return None
     most = float(size.max()) / UNBALANCED
     if site.claim.full and result.site.claim.full:
         failing = result.reading.differing(result.judgement.scale, 0.0)[outside]
@@ -87,7 +85,7 @@ def small_outputs(site: Site, result: PairResult, pair: Pair) -> SmallOutputs | 
     except Exception:  # outside the domain
         return None
     same: Mask = np.array([np.asarray(y, dtype=np.float64)[outside] == values for y in there])
-    rows = np.flatnonzero((size <= most) & ~same[:2].all(axis=0))
+    rows = np.flatnonzero((size <= most) & np.isfinite(size) & ~same[:2].all(axis=0))
     rows = rows[_exact(site, inside, outside.start + rows)] if rows.size else rows
     rest = np.ones(size.size, bool)
     rest[rows] = False
