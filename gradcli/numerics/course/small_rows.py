@@ -189,7 +189,9 @@ def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Ve
         if off.any():
             off &= error > TAIL_NOISE * _jitter(site, rows, direction)
             nearer, most = _nearer(site, rows), np.maximum(sizes, error)
-            tail = (error <= DROWNED * nearer) & ((most > UNIT * nearer) | (error <= LOST * most))
+            # A claim of exactly zero has lost all of its digits: 1 - 1 / (1 + exp(-x)) does for large x.
+            lost = (most > UNIT * nearer) | (error <= LOST * most) | (reading.claimed[rows] == 0)
+            tail = (error <= DROWNED * nearer) & lost
             # 1 - (1 - p) (1 - q) stays the same for tiny p and q; other outputs show how large its terms are.
             still = (reading.numeric[rows] == 0) & (error <= DROWNED * largest)
             drowned = off & (tail | still)

@@ -105,7 +105,7 @@ def without_large_outputs(
         of_rows: verifies some rows of a pair as a map of their own.
 
     Returns:
-        The outcome, if they decide the pair; and whether the claim is zero or noise.
+        The outcome, if they decide the pair; and whether the claim is zero, noise, or what the reference says.
     """
     if not other.hidden or other.differs:
         return None, not other.hidden
@@ -116,7 +116,7 @@ def without_large_outputs(
         return None, True
     small = small_outputs(site, here, pair)
     if small is None or not small.rows.size:
-        return None, False
+        return None, here.witnessed
     return of_all_rows(pair, small, of_rows(pair, site.x, small.rows)), False
 
 
