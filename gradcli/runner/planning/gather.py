@@ -69,7 +69,7 @@ def gather(
         found += [_with_flags(spec, inputs, grad, saved) for spec in named]
     distinct = _without_repeats(found, targets)
     for spec in distinct:
-        if spec.problem is not None:
+        if spec.problem is not None and spec.problem.exit_code != 0:
             raise UsageError(spec.problem.message)
     return distinct
 
