@@ -14,6 +14,7 @@ import numpy as np
 from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.maps.floats import Vector
+from gradcli.numerics.maps.sizes import COMPUTED
 from gradcli.numerics.maps.vector_map import Effort
 from gradcli.numerics.sampling.directions import TRIES, moved, random_direction
 from gradcli.numerics.sampling.line import GRID_BITS, on_grid
@@ -159,7 +160,9 @@ def errors_elsewhere(site: Site, direction: Vector) -> list[tuple[Vector, Vector
         The slopes and errors of all rows, for every place; nothing if forward is not such an integrator.
     """
     all_inputs = _through_all_inputs(site)
-    if not iterates(site) or _bend(site, all_inputs, where_it_stops(site, all_inputs)) is None:
+    stop = where_it_stops(site, all_inputs) if iterates(site) else None
+    jumps = stop is None or stop[1].max() > COMPUTED * np.abs(site.row_values()).max()
+    if jumps or _bend(site, all_inputs, stop) is None:
         return []
     here = effort_at(site, site.x)
     found: list[tuple[Vector, Vector]] = []
