@@ -179,11 +179,11 @@ class _Case:
 
 
 def _across_steps(site: Site, rows: Mask, directions: Sequence[Vector], scale: float, gap: float) -> Wide | None:
-    """How well the claim agrees with an integrator that adapts its steps, from its errors where they are others.
+    """How well the claim agrees with an integrator that adapts its steps, judged where it takes other numbers of them.
 
-    An error of the claim is there at any number of steps; the errors of such a forward change. Where the row with the
-    largest error has less than a third of it at some place, or the other sign, they are forward's. Those of the claim
-    are then no larger than a few times the largest.
+    An error of the claim does not depend on the number of steps, but the errors of such a forward do. If the row with
+    the largest error has less than a third of it at some place, or the other sign, the errors are forward's, and those
+    of the claim are no larger than a few times the largest.
 
     Returns:
         None if forward is not such an integrator, or the errors are alike at all places.
@@ -199,7 +199,9 @@ def _across_steps(site: Site, rows: Mask, directions: Sequence[Vector], scale: f
             return None
         relative = errors[telling] / sizes[telling, None]
         worst = relative[:, np.unravel_index(np.abs(relative).argmax(), relative.shape)[1]]
-        if 3 * (worst / worst[np.abs(worst).argmax()]).min() >= 1:
+        with np.errstate(all="ignore"):
+            alike = 3 * (worst / worst[np.abs(worst).argmax()]).min() >= 1
+        if alike:
             return None
         largest = max(largest, float(np.abs(worst).max()) * here)
     error = largest / scale
