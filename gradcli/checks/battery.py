@@ -80,9 +80,6 @@ def _as_found(found: Sequence[Evidence], subject: Subject) -> Sequence[Evidence]
     return found
 
 
-_STOPPED = "no finite difference could be computed, because a call near this point was stopped after"
-
-
 @final
 @dataclass(slots=True, kw_only=True)
 class _Battery:
@@ -137,7 +134,7 @@ class _Battery:
                     own.clear()
                     for evidence in check.run(self.situation):
                         if phase.cut is None:
-                            own.append(self._told(evidence))
+                            own.append(evidence)
                     again = _seems_undefined(own) and phase.cut is None and self.watchdog.forgets_stops()
             except StuckError:
                 raise
@@ -145,6 +142,8 @@ class _Battery:
                 phase.cut = phase.cut or str(error)
             except UserCodeError as error:
                 own, self.stopped = _refused(check, self.situation, error), True
+        if not self.stopped:
+            own = [self._told(evidence) for evidence in own]
         if not self.stopped and phase.cut is not None:
             own = _cut(check, own, phase.cut, order_asked=self.situation.settings.order_asked)
         self._take(check, own)
@@ -155,7 +154,10 @@ class _Battery:
         if not overruns:
             return evidence
         longest = max(overrun.seconds for overrun in overruns)
-        return replace(evidence, reason=Reason.BUDGET, note=f"{_STOPPED} {longest:.2g} s")
+        note = (
+            f"no finite difference could be computed, because a call near this point was stopped after {longest:.2g} s"
+        )
+        return replace(evidence, reason=Reason.BUDGET, note=note)
 
     def _take(self, check: Check, own: Sequence[Evidence]) -> None:
         """Keep the evidence that counts, and stop if later checks would only repeat the failure."""
@@ -172,8 +174,7 @@ class _Battery:
 
 def _seems_undefined(found: Sequence[Evidence]) -> bool:
     """Whether some evidence is undecided because forward is not finite, as it seems where calls were stopped."""
-    undecided = [e for e in found if e.verdict is Verdict.INCONCLUSIVE]
-    return any(e.reason is Reason.DOMAIN or (e.note or "").startswith(_STOPPED) for e in undecided)
+    return any(e.verdict is Verdict.INCONCLUSIVE and e.reason is Reason.DOMAIN for e in found)
 
 
 @contextmanager
