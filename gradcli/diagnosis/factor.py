@@ -130,7 +130,7 @@ def number_of(c: float, precision: float = 1e-7) -> Factor:
 
 
 def as_fraction(text: str) -> str:
-    """A factor as reports give it, wherever it comes from: 3/2 for 1.5, digits where it is no fraction."""
+    """A factor as all reports write it: a simple fraction if it is one, such as 3/2, and otherwise a decimal number."""
     if "." not in text and "e" not in text:
         return text
     above, _, below = text.partition("/")

@@ -7,7 +7,7 @@ from gradcli.spec.hints import did_you_mean
 
 
 def located(path: str, folder: Path) -> str:
-    """A relative path as seen from the working directory; as it stands where there is no such file."""
+    """The path relative to the working directory, or unchanged if there is no such file."""
     if os.path.isabs(path):
         return path
     return next((os.path.relpath(base / path) for base in _bases(folder) if (base / path).is_file()), path)

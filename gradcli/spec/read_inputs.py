@@ -25,7 +25,8 @@ _DOMAIN_KEYS = ("lo", "hi", "low", "high", "value", "path", "key")
 class ReadInput:
     """An input whose sizes, and whose index bounds, may still be names.
 
-    `nodes` are those of its keys, `node` that of the whole; none where it is no tensor, or has problems already.
+    `nodes` are the YAML nodes of its keys, `node` is that of the whole input. Inputs that are not tensors, or have
+    problems already, give no problems.
     """
 
     spec: InputSpec

@@ -115,8 +115,8 @@ def zero_points(arguments: Sequence[Argument], all_bounds: Mapping[int, Bounds])
 def documented_points(arguments: Sequence[Argument], all_bounds: Mapping[int, Bounds]) -> Iterator[Iterator[Arguments]]:
     """The arguments with values that documentation allows inside an interval: in one entry, then in every other.
 
-    A product of all entries has a derivative at one zero, and none at two. The ends of an interval are left out: a
-    guard there, as in log(max(x, 1e-6)), is told from a mistake only by what autodiff of forward's body gives.
+    A product of all entries has a derivative at one zero, and none at two. The ends of an interval are left out: only
+    autodiff of forward's body could tell a guard there, as in log(max(x, 1e-6)), from a mistake.
     """
     inside = {i: [v for v in b.closed if b.low < v < b.high] for i, b in all_bounds.items() if not b.distinct}
     for place in [i for i, values in inside.items() if values][:_MOST_CALLS]:

@@ -136,7 +136,7 @@ _DESCRIBED = rf"(?={QUOTES}\s*(?:\([A-Z]\w*(?:,\s*\w+)*,?\)|in\s*[(\[]|∈))"
 def in_singular(text: str, names: Sequence[str]) -> str:
     """The text with the arguments' names in place of their plurals: `alphas (R, S) in (0, 1)` describes `alpha`.
 
-    A name of one or two letters is left alone, as `as` is no plural.
+    Names of one or two letters stay as they are: `as` is not a plural.
     """
     for name in names:
         if len(name) > 2 and not name.endswith("s") and f"{name}s" not in names:

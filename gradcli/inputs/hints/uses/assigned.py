@@ -1,6 +1,6 @@
 """The arguments that forward assigns by, as in `out[index] = values`: of equal indices, one value remains.
 
-Which one, PyTorch and JAX leave open, so forward is no function of its inputs there.
+PyTorch and JAX do not define which one, so forward is not a function of its inputs there.
 """
 
 import ast
