@@ -25,8 +25,8 @@ _DOMAIN_KEYS = ("lo", "hi", "low", "high", "value", "path", "key")
 class ReadInput:
     """An input whose sizes, and whose index bounds, may still be names.
 
-    `nodes` are the YAML nodes of its keys, `node` is that of the whole input. Inputs that are not tensors, or have
-    problems already, give no problems.
+    `nodes` are the YAML nodes of its keys, `node` is that of the whole input. Both are empty for an input
+    that is not a tensor, or has problems already.
     """
 
     spec: InputSpec
