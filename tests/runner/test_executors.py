@@ -1,6 +1,7 @@
 """The same results wherever cases run: one process, two, shares, other people's executors, a Dask cluster."""
 
 import json
+import logging
 import re
 from concurrent.futures import Executor, Future
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gradcli.runner.executors.dask import dask_executor
 from gradcli.runner.executors.futures import ExecutorPool
 from gradcli.runner.jobs import Lost
 from gradcli.runner.process.interrupts import Interrupts
@@ -134,6 +136,16 @@ def test_a_dask_cluster_changes_no_result(gradcli: Run, suite: Path, alone: dict
     assert essence(ended.stdout) == alone
     assert ended.returncode == 1
     assert b"Traceback" not in ended.stderr
+
+
+def _level_of_dask() -> int:
+    return logging.getLogger("distributed.worker").getEffectiveLevel()
+
+
+def test_processes_of_dask_do_not_log_that_the_cluster_closes() -> None:
+    pytest.importorskip("distributed", reason="needs Dask: pip install 'gradcli[dask]'")
+    with dask_executor(None, 1) as executor:
+        assert executor.submit(_level_of_dask).result() == logging.CRITICAL
 
 
 def test_shares_merged_change_no_result(gradcli: Run, suite: Path, alone: dict[str, object]) -> None:

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from gradcli.errors import MissingExtraError, UsageError
 
 _CONNECT_SECONDS = "10s"
+_LOGGING_OF_PROCESSES = "distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED"
 
 
 @contextmanager
@@ -26,7 +27,8 @@ def dask_executor(address: str | None, size: int) -> Iterator[Executor]:
     with ExitStack() as opened:
         if address is None:
             logging.getLogger("distributed").setLevel(logging.CRITICAL)
-            opened.enter_context(config.set({"logging.distributed": "critical"}))  # in its processes, too
+            # Its processes set up their logging when they import distributed, before they get this configuration.
+            opened.enter_context(config.set({_LOGGING_OF_PROCESSES: "critical"}))
             cluster = opened.enter_context(
                 LocalCluster(n_workers=size, threads_per_worker=1, processes=True, dashboard_address=None)
             )
