@@ -72,8 +72,8 @@ from gradcli.engine.ops.indexing import (
     scatter, scatter_add, take,
 )
 from gradcli.engine.ops.joining import (
-    argsort, cat, chunk, diag, diag_embed, diff, gradient, hstack, kron, meshgrid, repeat_interleave, sort, split,
-    stack, topk, unbind, vstack,
+    argsort, cat, diag, diag_embed, diff, gradient, hstack, kron, meshgrid, repeat_interleave, sort, stack, topk,
+    vstack,
 )
 from gradcli.engine.ops.linalg import (
     addmm, baddbmm, bmm, dot, inv, matmul, mm, mv, outer, trace,
@@ -84,7 +84,7 @@ from gradcli.engine.ops.masks import (
 )
 from gradcli.engine.ops.operands import promoted as promote_types, result_type
 from gradcli.engine.ops.parts import (
-    diagonal, narrow, select,
+    chunk, diagonal, narrow, select, split, unbind,
 )
 from gradcli.engine.ops.reduction import (
     all, amax, amin, any, argmax, argmin, count_nonzero, max, mean, min, nansum, prod, sum,

@@ -11,9 +11,10 @@ import numpy as np
 
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import FREED, Edge, Node, Saved, number_node
-from gradcli.engine.in_place import FROM_A_FUNCTION, ONE_OF_SEVERAL, bump, check_may_change, rebase, watch_base
+from gradcli.engine.in_place import bump, check_may_change, rebase, watch_base
 from gradcli.engine.module_name import PRINTED_MODULE
 from gradcli.engine.recording import edge_of, save, tracked
+from gradcli.engine.refusals import FROM_A_FUNCTION, ONE_OF_SEVERAL
 from gradcli.engine.tensor import Tensor, from_array
 
 LEGACY = (

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gradcli.engine.dtypes import BY_NUMPY, Array
+from gradcli.engine.dtypes import BY_NUMPY, Array, dtype
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.module_name import PRINTED_MODULE
 from gradcli.engine.utils.hooks import RemovableHandle, add_hook
@@ -45,7 +45,7 @@ class OutputMeta(NamedTuple):
     """Shape and element type of one output of a node, as code that reads the graph sees them."""
 
     shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: dtype
 
 
 class Saved:
@@ -209,7 +209,7 @@ class Node:
 
     @property
     def _input_metadata(self) -> tuple[OutputMeta, ...]:
-        return tuple(OutputMeta(*meta) for meta in self._outputs)
+        return tuple(OutputMeta(shape, BY_NUMPY[kind]) for shape, kind in self._outputs)
 
     def name(self) -> str:
         """Return the name of the operation's backward."""

@@ -12,27 +12,15 @@ from gradcli.engine.dtypes import BY_NUMPY, Array
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import Node, number_node, operation_name
 from gradcli.engine.recording import SavedOutput, record, tracked
+from gradcli.engine.refusals import (
+    BASE_WRITTEN,
+    LEAF_VIEW_WRITTEN,
+    LEAF_WRITTEN,
+    UNTRACKED_VIEW_WRITTEN,
+    VIEW_WRITTEN,
+)
 from gradcli.engine.tensor import Tensor, from_array
 
-LEAF_WRITTEN = "a leaf Variable that requires grad is being used in an in-place operation."
-LEAF_VIEW_WRITTEN = "a view of a leaf Variable that requires grad is being used in an in-place operation."
-UNTRACKED_VIEW_WRITTEN = (
-    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case "
-    "is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
-    "either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
-    "the inplace to be tracked)."
-)
-VIEW_WRITTEN = "Output {} of {} is a view and is being modified inplace. {}"
-BASE_WRITTEN = "Output {} of {} is a view and its base or another view of its base has been modified inplace. {}"
-ONE_OF_SEVERAL = (
-    "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
-    "to be modified inplace. You should replace the inplace operation by an out-of-place one."
-)
-FROM_A_FUNCTION = (
-    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
-    "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
-    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
-)
 CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from gradcli.engine.dtypes import Array
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import (
-    FREED,
     NO_INPUT,
     AccumulateGrad,
     Edge,
@@ -22,6 +21,7 @@ from gradcli.engine.graph import (
     operation_name,
     sequence,
 )
+from gradcli.engine.refusals import FREED_BEFORE_HOOKS, ONE_OF_SEVERAL
 from gradcli.engine.tensor import Counter, Tensor, from_array
 
 _new = object.__new__
@@ -161,7 +161,7 @@ class SavedTensor:
         entries = self._node._entries
         entry = None if entries is None else entries[self._position]
         if entries is None:
-            raise RuntimeError(FREED)
+            raise RuntimeError(FREED_BEFORE_HOOKS)
         if isinstance(entry, SavedPacked):
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of "
@@ -335,9 +335,29 @@ def record_view(
     Args:
         replay: the same view as a function of a tensor, used again when the source is changed in place.
     """
-    result = record(kind, array, (source,), **constants)
-    # A view that is itself a leaf stands at the beginning of its views: what it is a view of is not tracked.
-    base, outer = (None, None) if source._requires_grad else (source._base, source._replay)
+    return _seen(record(kind, array, (source,), **constants), source, replay)
+
+
+def record_views(
+    kind: type[Node],
+    arrays: Sequence[Array],
+    source: Tensor,
+    replays: Sequence[Callable[[Tensor], Tensor]],
+    **constants: Any,
+) -> tuple[Tensor, ...]:
+    """As `record_view`, for views that one call returns: one node with several outputs, and no recorded writes."""
+    results = record_many(kind, arrays, (source,), **constants) if arrays else ()
+    for result, replay in zip(results, replays, strict=True):
+        _seen(result, source, replay)
+        if result._grad_fn is not None:
+            result._why_not_written = ONE_OF_SEVERAL
+    return results
+
+
+def _seen(result: Tensor, source: Tensor, replay: Callable[[Tensor], Tensor]) -> Tensor:
+    """Make a result that shares the memory of `source` its view."""
+    # A view that is itself a leaf stands at the beginning of its recorded views: what it is a view of is not tracked.
+    base, outer = (None, None) if source._requires_grad and STATE.enabled else (source._base, source._replay)
     counter = source._counter
     if counter is None:
         counter = source._shared_counter()

@@ -18,19 +18,19 @@ from gradcli.engine.dtypes import BY_NUMPY, CPU, Array, Size, device, dtype, get
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import NO_INPUT, AccumulateGrad, Edge, Hooks, Node, Saved, changed_message, operation_name
 from gradcli.engine.module_name import PRINTED_MODULE
+from gradcli.engine.refusals import (
+    CANNOT_REQUIRE,
+    DATA_OF_INTEGERS,
+    FLAG_OF_RESULT,
+    UNTRACKED_BASE_WRITTEN,
+    VIEW_DETACHED,
+)
 from gradcli.engine.utils.hooks import RemovableHandle, add_hook
 
 if TYPE_CHECKING:
     from gradcli.engine.interface.typed.methods import TensorSignatures
 else:
     TensorSignatures = object
-
-FLAG_OF_RESULT = (
-    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
-    "that doesn't require differentiation use var_no_grad = var.detach()."
-)
-DATA_OF_INTEGERS = "data set to a tensor that requires gradients must be floating point or complex dtype"
-CANNOT_REQUIRE = "only Tensors of floating point dtype can require gradients"
 
 
 class Counter:
@@ -122,6 +122,8 @@ class Tensor(Saved, TensorSignatures):
         """Rebuild the view's node after its base was changed in place by a recorded operation."""
         base, counter = self._base, self._counter
         assert counter is not None  # noqa: S101  (a view always shares a counter)
+        if base is not None and self._created_without_grad and base.requires_grad:
+            raise RuntimeError(UNTRACKED_BASE_WRITTEN)
         if base is not None and (base._grad_fn is not None or self._why_not_written is not None):
             enabled, STATE.enabled = STATE.enabled, True
             try:
@@ -261,7 +263,7 @@ class Tensor(Saved, TensorSignatures):
                 self._grad._shared_counter().value += 1
         if self._post_accumulate_grad_hooks:
             for hook in list(self._post_accumulate_grad_hooks.values()):
-                check_nothing_returned(hook(self))
+                check_nothing_returned(hook(self), self)
 
     def retain_grad(self) -> None:
         """Ask for the gradient of a result to be kept in `.grad`.
@@ -320,7 +322,7 @@ class Tensor(Saved, TensorSignatures):
             RuntimeError: it is a view.
         """
         if self._base is not None:
-            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+            raise RuntimeError(VIEW_DETACHED)
         self._grad_fn, self._output_nr, self._requires_grad, self._retains_grad = None, 0, False, False
         return self
 

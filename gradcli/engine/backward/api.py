@@ -55,9 +55,8 @@ def run_backward(
     for tensor in wanted or ():
         if isinstance(tensor, Tensor):
             tensor.retain_grad()
-    walk = Walk(
-        retain_graph=create_graph if retain_graph is None else retain_graph, create_graph=create_graph, inputs=wanted
-    )
+    keep = create_graph if retain_graph is None else retain_graph
+    walk = Walk(retain_graph=keep, create_graph=create_graph, inputs=wanted, accumulate=True)
     roots = [(output._edge(), start) for output, start in zip(outputs, starts, strict=True)]
     captured = walk.run(roots)
     for tensor, cotangent in zip(wanted or (), captured, strict=bool(wanted)):
@@ -106,7 +105,7 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     if not wanted:
-        raise RuntimeError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     keep = create_graph if retain_graph is None else retain_graph
     create_graph = create_graph or STATE.forward
     if is_grads_batched:

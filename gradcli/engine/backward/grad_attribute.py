@@ -48,9 +48,9 @@ def check_fits_as_grad(tensor: Tensor, value: Tensor) -> None:
         )
 
 
-def check_nothing_returned(reply: object) -> None:
-    """Raise when a hook that is called after the gradient was added returned something."""
-    if reply is None:
+def check_nothing_returned(reply: object, leaf: Tensor) -> None:
+    """Raise when a hook that is called after the gradient was added returned something else than its leaf."""
+    if reply is None or reply is leaf:
         return
     if not isinstance(reply, Saved):
         raise TypeError(f"expected Variable, but hook returned '{type(reply).__name__}'")

@@ -54,7 +54,6 @@ def through_pre_hooks(node: Node, cotangents: list[Tensor | None]) -> list[Tenso
     for hook in list((node._pre_hooks or {}).values()):
         reply = hook(tuple(cotangents))
         if reply is not None:
-            reply = reply if isinstance(reply, tuple) or len(cotangents) != 1 else (reply,)
             cotangents = list(_replies(hook, reply, cotangents))
     return cotangents
 

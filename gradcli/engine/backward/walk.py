@@ -93,9 +93,18 @@ class Walk:
         retain_graph: keep what the nodes have saved.
         create_graph: record the pass itself.
         inputs: where to stop and hand out cotangents; None accumulates into every leaf that is reached.
+        accumulate: the inputs keep their gradients, and the nodes of those that are results run, as in PyTorch.
     """
 
-    def __init__(self, *, retain_graph: bool, create_graph: bool, inputs: Sequence[Tensor] | None) -> None:
+    def __init__(
+        self,
+        *,
+        retain_graph: bool,
+        create_graph: bool,
+        inputs: Sequence[Tensor] | None,
+        accumulate: bool = False,
+    ) -> None:
+        self.accumulate = accumulate
         self.retain_graph = retain_graph or STATE.forward
         self.selective = inputs is not None
         self.anomaly = STATE.anomaly
@@ -178,6 +187,8 @@ class Walk:
                 if following is not None:
                     users.setdefault(following, []).append(node)
         stack = [node for node in self.targets if node in self.state]
+        if self.accumulate:
+            self.useful.update((node, True) for node in stack if not isinstance(node, AccumulateGrad))
         while stack:
             for user in users.get(stack.pop(), ()):
                 if user not in self.useful:
@@ -250,6 +261,9 @@ class Walk:
         """Tell whether a node lies on the way to what was asked for."""
         return self.inputs is None or node in self.useful or node in self.targets
 
+    def _leads_on(self, following: Node | None) -> bool:
+        return following is not None and self._wanted(following)
+
     def _hand_on(self, node: Node, results: Sequence[Any]) -> None:
         """Give each result, in the shape and type of what it belongs to, to the node that comes next."""
         edges = node._edges
@@ -300,6 +314,9 @@ class Walk:
                     stacklevel=2,
                 )
             raise
+        if self.inputs is not None and not node._is_users:
+            ahead = zip(results, node._edges, strict=True)
+            results = tuple([result if self._leads_on(following) else None for result, (following, _) in ahead])
         if node._post_hooks:
             results = through_post_hooks(node, results, cotangents)
         if not self.retain_graph:

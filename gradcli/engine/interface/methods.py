@@ -59,13 +59,13 @@ METHODS: dict[ModuleType, str] = {
     statistics: "var std logsumexp norm cumsum cumprod",
     shape: """view reshape flatten unflatten ravel view_as reshape_as unsqueeze squeeze expand expand_as broadcast_to
         permute transpose t movedim size""",
-    parts: "narrow select diagonal unfold",
+    parts: "narrow select diagonal unfold split chunk unbind",
     copies: "clone contiguous to flip roll repeat tile",
     indexing: """gather scatter scatter_add index_select index_add index_copy index_put index_put_ take
         masked_select""",
     logarithms: "logit logaddexp xlogy",
     masks: "masked_fill tril triu",
-    joining: """split chunk unbind argsort sort topk diag_embed diag repeat_interleave kron diff""",
+    joining: "argsort sort topk diag_embed diag repeat_interleave kron diff",
     linalg: """mm bmm mv dot inner outer addmm baddbmm matmul trace inv""",
     determinants: "det slogdet logdet",
     contraction: "tensordot",

@@ -146,9 +146,9 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     size = ary._data.shape[axis]
     if isinstance(indices_or_sections, int):
-        return list(joining.split(ary, size // indices_or_sections, axis))
+        return list(parts.split(ary, size // indices_or_sections, axis))
     bounds = [0, *(int(entry) for entry in indices_or_sections), size]
-    return list(joining.split(ary, [b - a for a, b in itertools.pairwise(bounds)], axis))
+    return list(parts.split(ary, [b - a for a, b in itertools.pairwise(bounds)], axis))
 
 
 def _largest(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:

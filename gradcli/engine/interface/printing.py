@@ -147,8 +147,13 @@ def _suffixes(input: Tensor) -> list[str]:
         words.append(f"size={tuple(input._data.shape)}")
     if kind.name not in silent or (input._data.size == 0 and kind.name != default.name):
         words.append(f"dtype={kind!r}")
-    if input.grad_fn is not None:
-        words.append(f"grad_fn=<{input.grad_fn.name().rpartition('::')[2]}>")
+    try:
+        node = input.grad_fn
+    except RuntimeError:  # the base of a view changed in a way that leaves the view without a history
+        words.append("grad_fn=<Invalid>")
+        return words
+    if node is not None:
+        words.append(f"grad_fn=<{node.name().rpartition('::')[2]}>")
     elif input.requires_grad:
         words.append("requires_grad=True")
     return words

@@ -11,7 +11,6 @@ import numpy as np
 
 from gradcli.engine.dtypes import get_default_dtype
 from gradcli.engine.graph import Node
-from gradcli.engine.in_place import ONE_OF_SEVERAL
 from gradcli.engine.module_name import PRINTED_MODULE
 from gradcli.engine.ops.operands import arrays, axes, axis, numpy_names, require_axes
 from gradcli.engine.ops.parts import diagonal, narrow, place, select
@@ -128,64 +127,6 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """Return tensors joined along their first axis; a vector is one row."""
     return cat([reshape(piece, 1, -1) if piece._data.ndim < 2 else piece for piece in tensors], 0)
-
-
-def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of consecutive parts of an axis.
-
-    Args:
-        input: the tensor.
-        split_size_or_sections: the length of all parts (the last may be shorter), or a list of lengths.
-        dim: the axis.
-
-    Raises:
-        RuntimeError: the lengths do not add up to that of the axis, or one is negative.
-    """
-    require_axes("split", input)
-    spot = axis(dim, input._data.ndim)
-    total = input._data.shape[spot]
-    one = isinstance(split_size_or_sections, Tensor) and not split_size_or_sections._data.ndim
-    if one or isinstance(split_size_or_sections, (int, np.integer)):
-        size = operator.index(split_size_or_sections)
-        if size < 0:
-            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
-        if size == 0 and total:
-            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {total}")
-        lengths = [min(size, total - start) for start in range(0, total, size)] if total else [0]
-    else:
-        lengths = [operator.index(size) for size in split_size_or_sections]
-        if sum(lengths) != total:
-            raise RuntimeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {total} (input tensor's size at dimension "
-                f"{spot}), but got split_sizes={lengths}"
-            )
-    starts = np.cumsum([0, *lengths]).tolist()
-    return _several([narrow(input, spot, starts[i], length) for i, length in enumerate(lengths)])
-
-
-def _several(views: list[Tensor]) -> tuple[Tensor, ...]:
-    """Mark views that one call returned: PyTorch forbids recorded in-place writes to such views."""
-    for view in views:
-        if view._grad_fn is not None:
-            view._why_not_written = ONE_OF_SEVERAL
-    return tuple(views)
-
-
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of at most `chunks` parts of an axis, of equal length (the last may be shorter)."""
-    require_axes("chunk", input)
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    total = input._data.shape[axis(dim, input._data.ndim)]
-    if not total:
-        return split(input, [0] * chunks, dim)
-    return split(input, max(-(-total // chunks), 1), dim)
-
-
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views at every index of an axis, without this axis."""
-    spot = axis(dim, input._data.ndim)
-    return _several([select(input, spot, i) for i in range(input._data.shape[spot])])
 
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:  # noqa: ARG001

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,9 @@ import numpy as np
 from gradcli.engine.dtypes import BY_NUMPY, Array
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.operands import axis, require_axes
-from gradcli.engine.ops.shape import movedim
-from gradcli.engine.recording import record, record_view
-from gradcli.engine.tensor import Tensor
+from gradcli.engine.ops.shape import movedim, unsqueeze
+from gradcli.engine.recording import record, record_view, record_views
+from gradcli.engine.tensor import Tensor, from_array
 
 
 class PlaceBackward0(Node):
@@ -63,6 +65,37 @@ class UnfoldBackward0(Node):
         moved = movedim(g, -1, self.dim + 1)
         flat = moved.reshape([*self.shape[: self.dim], count * self.size, *self.shape[self.dim + 1 :]])
         return g.new_zeros(self.shape).index_add(self.dim, index, flat)
+
+
+class SplitBackward0(Node):
+    """The cotangents of the parts, joined; zeros for a part that was not used."""
+
+    dim: int
+
+    def _vjp(self, *gs: Tensor | None) -> Any:
+        return _joined(_filled(self, gs), self.dim)
+
+
+class SplitWithSizesBackward0(SplitBackward0):
+    """As SplitBackward0, for a list of lengths."""
+
+
+class UnbindBackward0(Node):
+    """The cotangents of the parts, stacked; zeros for a part that was not used."""
+
+    dim: int
+
+    def _vjp(self, *gs: Tensor | None) -> Any:
+        return _joined([unsqueeze(g, self.dim) for g in _filled(self, gs)], self.dim)
+
+
+def _filled(node: Node, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
+    return [from_array(np.zeros(*meta)) if g is None else g for g, meta in zip(cotangents, node._outputs, strict=True)]
+
+
+def _joined(tensors: list[Tensor], dim: int) -> Tensor:
+    joined: Tensor = tensors[0].cat(tensors, dim)
+    return joined
 
 
 def place(
@@ -117,6 +150,11 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     spot = axis(dim, input._data.ndim)
     if not input._data.ndim:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    size = input._data.shape[spot]
+    if not -size <= index < size:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input._data.shape)} at dimension {spot}"
+        )
     return selected(input, spot, index, spot)
 
 
@@ -201,3 +239,70 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     )
     options: dict[str, Any] = {"shape": input._data.shape, "dim": spot, "size": size, "step": step}
     return record_view(UnfoldBackward0, lines, input, lambda root: unfold(root, spot, size, step), **options)
+
+
+def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return views of consecutive parts of an axis.
+
+    Args:
+        input: the tensor.
+        split_size_or_sections: the length of all parts (the last may be shorter), or a list of lengths.
+        dim: the axis.
+
+    Raises:
+        RuntimeError: the lengths do not add up to that of the axis, or one is negative.
+    """
+    require_axes("split", input)
+    kind = SplitBackward0
+    spot = axis(dim, input._data.ndim)
+    total = input._data.shape[spot]
+    one = isinstance(split_size_or_sections, Tensor) and not split_size_or_sections._data.ndim
+    if one or isinstance(split_size_or_sections, (int, np.integer)):
+        size = operator.index(split_size_or_sections)
+        if size < 0:
+            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+        if size == 0 and total:
+            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {total}")
+        lengths = [min(size, total - start) for start in range(0, total, size)] if total else [0]
+    else:
+        lengths = [operator.index(size) for size in split_size_or_sections]
+        if sum(lengths) != total:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {total} (input tensor's size at dimension "
+                f"{spot}), but got split_sizes={lengths}"
+            )
+        kind = SplitWithSizesBackward0
+    places = [slice(end - length, end) for length, end in zip(lengths, itertools.accumulate(lengths), strict=True)]
+    before = (slice(None),) * spot
+    return record_views(
+        kind,
+        [input._data[(*before, part)] for part in places],
+        input,
+        [functools.partial(slice_axis, dim=spot, part=part) for part in places],
+        dim=spot,
+    )
+
+
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return views of at most `chunks` parts of an axis, of equal length (the last may be shorter)."""
+    require_axes("chunk", input)
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    total = input._data.shape[axis(dim, input._data.ndim)]
+    if not total:
+        return split(input, [0] * chunks, dim)
+    return split(input, max(-(-total // chunks), 1), dim)
+
+
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return views at every index of an axis, without this axis."""
+    spot = axis(dim, input._data.ndim)
+    before = (slice(None),) * spot
+    count = input._data.shape[spot]
+    return record_views(
+        UnbindBackward0,
+        [_array_at(input._data, (*before, index)) for index in range(count)],
+        input,
+        [functools.partial(select, dim=spot, index=index) for index in range(count)],
+        dim=spot,
+    )

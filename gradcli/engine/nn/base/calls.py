@@ -119,6 +119,10 @@ def _called(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ahead: d
         if key in module._forward_pre_hooks_with_kwargs:
             changed = hook(module, args, kwargs)
             if changed is not None:
+                if not isinstance(changed, tuple) or len(changed) != 2:
+                    raise RuntimeError(
+                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                    )
                 args, kwargs = changed
         else:
             reply = hook(module, args)

@@ -116,8 +116,14 @@ class FullHooks:
         spread = _spread(count, places, cotangents)
         for hook in self.pre_hooks:
             reply = hook(self.module, spread)
-            if reply is not None:
-                spread = reply if isinstance(reply, tuple) else (reply,)
+            if reply is None:
+                continue
+            if len(reply) != count:
+                raise RuntimeError(
+                    f"Backward pre hook returned an invalid number of grad_output, got {len(reply)}, but expected "
+                    f"{count}"
+                )
+            spread = reply if isinstance(reply, tuple) else (reply,)
         self.grad_outputs = spread
         if self.hooks and not self.input_places:
             warnings.warn(NOTHING_TRACKED, UserWarning, stacklevel=2)
