@@ -12,6 +12,7 @@ from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import in_place, writeable
 from gradcli.engine.module_name import PRINTED_MODULE
+from gradcli.engine.ops.layout import laid_out_like
 from gradcli.engine.ops.operands import (
     axis,
     check_broadcast,
@@ -28,6 +29,7 @@ from gradcli.engine.ops.subscripts import (
     array_key,
     byte_mask,
     index_message,
+    require_type_put,
     require_writable,
     subscript,
     width,
@@ -106,6 +108,7 @@ def read_at(input: Tensor, key: Key, kind: type[Node] = IndexBackward0) -> Tenso
         array = input._data[array_key(key)]
     except IndexError as error:
         raise IndexError(index_message(error, input, key)) from None
+    array = laid_out_like(array, input._data, key) if kind is IndexBackward0 else np.asarray(array, order="C")
     return record(kind, array, (input,), key, shape=input._data.shape)
 
 
@@ -132,6 +135,7 @@ def index_put(
 ) -> Tensor:
     """Return a copy with values written, or added with `accumulate`, at a tuple of index tensors."""
     key = tuple(byte_mask(entry) for entry in indices)
+    require_type_put(input, key, values)
     whole = input._data.copy()
     given = values._data.astype(whole.dtype, copy=False)
     if accumulate:
@@ -199,6 +203,10 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
     entries = subscript(key, input._data.ndim)
     try:
         given = operand(value, "value")
+        if isinstance(given, complex) and input._data.dtype.kind != "c":
+            if given.imag and input._data.dtype.kind != "b":
+                raise RuntimeError(f"value cannot be converted to type {_number_in_c(input)} without overflow")
+            given = abs(given) if input._data.dtype.kind == "b" else given.real
     except TypeError:
         kind = f"{PRINTED_MODULE}.{input.dtype.letter}Tensor"
         raise TypeError(f"can't assign a {type(value).__name__} to a {kind}") from None
@@ -217,6 +225,14 @@ def setitem(input: Tensor, key: Any, value: Any) -> None:
         part.copy_(given)
 
 
+def _number_in_c(input: Tensor) -> str:
+    """Return how C++ calls the numbers that are written to the tensor, as messages have it."""
+    kind = input.dtype
+    if kind.numpy.kind in "iu" and kind.name != "int32":
+        return f"{kind.name}_t"
+    return "double" if kind.name == "float16" else kind.in_c
+
+
 def _trimmed(value: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Return the value without leading axes of length 1 beyond the number of axes of the place written to."""
     extra = value._data.ndim - len(shape)
@@ -227,6 +243,8 @@ def _trimmed(value: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 def _write_untracked(input: Tensor, entries: Key, given: Any) -> None:
     value = given._data if isinstance(given, Tensor) else given
+    if isinstance(given, Tensor):
+        require_type_put(input, entries, given)
     if isinstance(value, np.ndarray) and value.dtype.kind == "c" and input._data.dtype.kind != "c":
         value = value.real
     place: Any = array_key(entries)

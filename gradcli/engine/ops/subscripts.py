@@ -13,6 +13,11 @@ from gradcli.engine.ops.parts import slice_of_ints
 from gradcli.engine.tensor import Tensor, from_array
 
 Key = tuple[Any, ...]
+LIST_FOR_TUPLE = (
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
+    "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
+    "which will result either in an error or a different result"
+)
 _LONG = 32
 """A list of so many entries is always an index of its own."""
 
@@ -69,14 +74,33 @@ def require_writable(input: Tensor, value: tuple[int, ...], target: tuple[int, .
     )
 
 
+def require_type_put(input: Tensor, key: Key, values: Tensor) -> None:
+    """Raise RuntimeError unless values have the type of the tensor into which index tensors put them.
+
+    One value may have any type where a single mask says where, since that is a `masked_fill`.
+    """
+    if values._data.dtype == input._data.dtype:
+        return
+    tensors = [entry for entry in key if isinstance(entry, Tensor)]
+    if not tensors or (len(tensors) == 1 and tensors[0]._data.dtype.kind == "b" and values._data.size == 1):
+        return
+    raise RuntimeError(
+        "Index put requires the source and destination dtypes match, got "
+        f"{input.dtype.letter} for the destination and {values.dtype.letter} for the source."
+    )
+
+
 def _is_tuple(key: Any) -> bool:
     """Tell whether a list stands for a tuple: a short one in which there is a sequence, a tensor, a slice..."""
     if not isinstance(key, list) or len(key) >= _LONG:
         return isinstance(key, tuple)
-    return any(
+    several = any(
         entry is None or entry is Ellipsis or isinstance(entry, (Tensor, list, tuple, np.ndarray, range, slice))
         for entry in key
     )
+    if several:
+        warnings.warn(LIST_FOR_TUPLE, UserWarning, stacklevel=4)
+    return several
 
 
 def subscript(key: Any, ndim: int) -> Key:
