@@ -42,7 +42,7 @@ from gradcli.engine.ops.comparison import (
     ne, where,
 )
 from gradcli.engine.ops.complex_numbers import (
-    angle, complex, conj, imag, is_complex, polar, real, view_as_complex, view_as_real,
+    angle, complex, conj, imag, is_complex, polar, real, resolve_conj, view_as_complex, view_as_real,
 )
 from gradcli.engine.ops.contraction import (
     einsum, tensordot,
@@ -165,6 +165,7 @@ swapaxes, swapdims, moveaxis = transpose, transpose, movedim
 arccosh, arcsinh, arctanh, fix, negative, trapz = acosh, asinh, atanh, trunc, neg, trapezoid
 greater_equal, less_equal, not_equal, row_stack = ge, le, ne, vstack
 split_with_sizes, matrix_rank, newaxis, asarray = split, linalg.matrix_rank, None, as_tensor
+conj_physical, resolve_neg = conj, resolve_conj
 autocast = amp.autocast
 globals().update(_LEGACY_TENSORS)
 globals().update({f"{name}_": getattr(Tensor, f"{name}_") for name in _methods.IN_PLACE_FUNCTIONS.split()})
@@ -223,7 +224,8 @@ __all__ = [  # noqa: RUF022  (sorted as one table)
     "broadcast_tensors", "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cat", "cdist", "cdouble",
     "ceil", "celu", "cfloat", "chain_matmul", "channel_shuffle", "cholesky", "cholesky_inverse", "cholesky_solve",
     "chunk", "clamp", "clamp_max", "clamp_min", "clip", "clone", "column_stack", "combinations", "complex",
-    "complex128", "complex64", "concat", "concatenate", "conj", "contiguous_format", "conv1d", "conv2d", "conv3d",
+    "complex128", "complex64", "concat", "concatenate", "conj", "conj_physical", "contiguous_format", "conv1d",
+    "conv2d", "conv3d",
     "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "copysign", "corrcoef", "cos", "cosh",
     "cosine_embedding_loss", "cosine_similarity", "count_nonzero", "cov", "cross", "cuda", "cummax", "cummin",
     "cumprod", "cumsum", "cumulative_trapezoid", "default_generator", "deg2rad", "det", "device", "diag",
@@ -253,7 +255,8 @@ __all__ = [  # noqa: RUF022  (sorted as one table)
     "permute", "pi", "pinverse", "pixel_shuffle", "pixel_unshuffle", "polar", "polygamma", "positive", "pow",
     "prelu", "preserve_format", "prod", "promote_types", "qr", "quantile", "rad2deg", "rand", "rand_like",
     "randint", "randn", "randn_like", "random", "randperm", "ravel", "real", "reciprocal", "relu", "relu_",
-    "remainder", "renorm", "repeat_interleave", "reshape", "result_type", "rms_norm", "roll", "rot90", "round",
+    "remainder", "renorm", "repeat_interleave", "reshape", "resolve_conj",
+    "resolve_neg", "result_type", "rms_norm", "roll", "rot90", "round",
     "row_stack", "rrelu", "rsqrt", "rsub", "save", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce",
     "searchsorted", "seed", "select", "select_scatter", "selu", "selu_", "set_default_dtype", "set_grad_enabled",
     "set_num_threads", "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sign", "signbit", "sin",

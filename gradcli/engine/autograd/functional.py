@@ -123,7 +123,8 @@ def _require_strategy(strategy: str, *, vectorize: bool, create_graph: bool) -> 
         )
     if strategy == "forward-mode" and not vectorize:
         raise NotImplementedError(
-            'functional.jacobian: computing Jacobian with `strategy="forward-mode"` requires `vectorize=True`.'
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
+            "`vectorize=True`."
         )
 
 

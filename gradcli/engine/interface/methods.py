@@ -97,7 +97,7 @@ ALIASES = {
     "arctanh": "atanh", "clip": "clamp", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
     "not_equal": "ne", "swapaxes": "transpose", "swapdims": "transpose", "moveaxis": "movedim", "nelement": "numel",
     "ger": "outer", "inverse": "inv", "fix": "trunc", "split_with_sizes": "split", "unsafe_split": "split",
-    "unsafe_chunk": "chunk",
+    "unsafe_chunk": "chunk", "conj_physical": "conj",
 }  # fmt: skip
 # Each name with an underscore writes the result of the operation to the tensor itself.
 IN_PLACE = """add sub mul div pow remainder fmod floor_divide neg reciprocal square exp exp2 expm1 log log1p log2 log10
@@ -176,8 +176,8 @@ def _operator(operation: Callable[..., Tensor], name: str, *, swapped: bool = Fa
         return operation(other, self)
 
     reflected.__name__ = method.__name__ = product.__name__ = name
-    if operation is linalg.matmul and not swapped:
-        return product  # a number has no axis
+    if operation is linalg.matmul:
+        return product  # a number has no axis; a tensor on the left has been asked before
     return reflected if swapped else method
 
 
@@ -238,8 +238,9 @@ def _bind_operators() -> None:
         "cuda": _cuda, "type": value_methods.type_name,
         "dim": lambda self: self._data.ndim, "ndimension": lambda self: self._data.ndim,
         "T": property(shape.reverse_axes), "mT": property(shape.matrix_transpose),
-        "H": property(linalg.adjoint), "mH": property(linalg.adjoint),
-        "real": property(complex_numbers.real), "imag": property(complex_numbers.imag),
+        "H": property(linalg.matrix_adjoint), "mH": property(linalg.adjoint),
+        "real": property(complex_numbers.real, lambda self, value: self.real.copy_(value)),
+        "imag": property(complex_numbers.imag, lambda self, value: self.imag.copy_(value)),
     }  # fmt: skip
     for name, value in specials.items():
         setattr(Tensor, name, value)

@@ -16,7 +16,7 @@ from gradcli.engine.in_place import bump, check_may_change, in_place, writeable
 from gradcli.engine.module_name import PRINTED_MODULE
 from gradcli.engine.ops.copies import CopyBackwards
 from gradcli.engine.ops.masks import masked_fill
-from gradcli.engine.ops.operands import axis, operand
+from gradcli.engine.ops.operands import axis, check_broadcast, operand
 from gradcli.engine.ops.scattering import index_fill
 from gradcli.engine.recording import record, tracked
 from gradcli.engine.tensor import Tensor, from_array
@@ -114,14 +114,13 @@ def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:  # noq
 
 
 def _copied(input: Tensor, src: Tensor) -> Tensor:
-    try:
-        array = np.broadcast_to(src._data, input._data.shape)
-    except ValueError:
+    check_broadcast(input._data.shape, src._data.shape)
+    if np.broadcast_shapes(input._data.shape, src._data.shape) != input._data.shape:
         raise RuntimeError(
-            f"The size of tensor a {list(input._data.shape)} must match the size of tensor b "
-            f"{list(src._data.shape)}, or "
-            "be one that broadcasts to it"
-        ) from None
+            f"output with shape {list(input._data.shape)} doesn't match the broadcast shape "
+            f"{list(np.broadcast_shapes(input._data.shape, src._data.shape))}"
+        )
+    array = np.broadcast_to(src._data, input._data.shape)
     if array.dtype.kind == "c" and input._data.dtype.kind != "c":
         array = array.real
     followed = (input, src) if input._data.dtype.kind in "fc" else ()

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli.engine.creation import ones
 from gradcli.engine.in_place import in_place
+from gradcli.engine.interface.calling import operations_of
 from gradcli.engine.interface.missing_names import refusal
 from gradcli.engine.nn.functions.composed import (
     cosine_embedding_loss,
@@ -236,9 +237,13 @@ def batch_norm(
     shape = [1, -1] + [1] * (input._data.ndim - 2)
     if training and input._data.size == input._data.shape[1]:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    statistics = {"running_mean": running_mean, "running_var": running_var}
+    for name, entry in {**statistics, "weight": weight, "bias": bias}.items():
+        if entry is None and name in statistics and not training:
+            raise RuntimeError(f"{name} must be defined in evaluation mode")
+        if entry is not None and entry._data.size != input._data.shape[1]:
+            raise RuntimeError(f"{name} should contain {input._data.shape[1]} elements not {entry._data.size}")
     if training or running_mean is None or running_var is None:
-        if not training:
-            raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
         mean, var = input.mean(dims), input.var(dims, correction=0)
         count = input._data.size // max(input._data.shape[1], 1)
         if running_mean is not None and running_var is not None:
@@ -367,6 +372,9 @@ def _written(activation: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 celu_, elu_, hardtanh_, leaky_relu_ = (_written(entry) for entry in (celu, elu, hardtanh, leaky_relu))
 relu_, selu_, threshold_, rrelu_ = (_written(entry) for entry in (relu, selu, threshold, rrelu))
+
+
+globals().update(operations_of(globals()))
 
 
 def __getattr__(name: str) -> Any:

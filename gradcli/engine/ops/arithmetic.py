@@ -120,10 +120,10 @@ class PowBackward0(Node):
         (x,) = self._unpack_like(g)
         n = self.exponent
         if n == 0:
-            return g * 0
+            return g.new_zeros(g.shape) if isinstance(g, Tensor) else np.zeros_like(g)
         if n == 1 and not isinstance(g, Tensor):
             return g
-        return g * conj(x * 2 if n == 2 else power(x, n - 1) * n)
+        return g * conj(power(x, n - 1) * n if isinstance(g, Tensor) or n != 2 else x * 2)
 
 
 class PowBackward1(Node):
@@ -378,11 +378,7 @@ def _power(base: Tensor, exponent: Any) -> Tensor:
         x = x.astype(result_dtype(base, exponent), copy=False)
     if x.dtype.kind in "iu" and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    if exponent == 2:
-        return record(PowBackward0, x * x, (base,), (base,), exponent=2)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        result = np.power(x, x.dtype.type(exponent))
-    return record(PowBackward0, result, (base,), (base,), exponent=exponent)
+    return record(PowBackward0, power(x, exponent), (base,), (base,), exponent=exponent)
 
 
 def square(input: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.dtypes import complex_of, get_default_dtype, real_of
+from gradcli.engine.dtypes import BY_NUMPY, complex_of, get_default_dtype, real_of
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.constant import passed
 from gradcli.engine.ops.operands import pair
@@ -69,6 +69,11 @@ def conj(input: Tensor) -> Tensor:
     return record(ConjBackward0, input._data.conj(), (input,))
 
 
+def resolve_conj(input: Tensor) -> Tensor:
+    """Return the tensor itself: conjugates are computed at once."""
+    return input
+
+
 def view_as_real(input: Tensor) -> Tensor:
     """Return a view [..., 2] (real, imaginary) of a complex tensor [...].
 
@@ -110,15 +115,31 @@ def imag(input: Tensor) -> Tensor:
 
 
 def complex(real: Tensor, imag: Tensor) -> Tensor:
-    """Return real + i imag."""
-    x, y = pair(real, imag)
+    """Return real + i imag; raises RuntimeError unless both are real tensors of one type."""
+    x, y = _parts(real, imag)
     array = np.empty(np.broadcast_shapes(x.shape, y.shape), dtype=complex_of(x.dtype))
     array.real, array.imag = x, y
     return record(ComplexBackward0, array, (real, imag))
 
 
+def _parts(first: Tensor, second: Tensor) -> tuple[Any, Any]:
+    """Return the arrays of two real tensors of one type."""
+    x, y = pair(first, second)
+    letters = [BY_NUMPY[part._data.dtype].letter for part in (first, second)]
+    if any(part._data.dtype.kind != "f" for part in (first, second)):
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {letters[0]} and {letters[1]}"
+        )
+    if letters[0] != letters[1]:
+        raise RuntimeError(
+            f"Expected object of scalar type {letters[0]} but got scalar type {letters[1]} for second argument"
+        )
+    return x, y
+
+
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
-    """Return abs * (cos(angle) + i sin(angle))."""
+    """Return abs * (cos(angle) + i sin(angle)); raises RuntimeError unless both are real tensors of one type."""
+    _parts(abs, angle)
     radius = passed(abs, abs)
     return complex(radius * angle.cos(), radius * angle.sin())
 

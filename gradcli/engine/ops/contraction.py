@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import string
 from collections.abc import Sequence
 from typing import Any
 
@@ -141,14 +142,40 @@ def _require_sizes(terms: Sequence[str], result: str, given: Sequence[Tensor]) -
             lengths[letter] = before if size == 1 else size
 
 
-def einsum(equation: str, *operands: Any) -> Tensor:
-    """Return sums of products by Einstein's convention, as in "ij,jk->ik".
+_LABELS = string.ascii_uppercase + string.ascii_lowercase
+
+
+def _from_lists(arguments: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    """Return the equation and the operands of (operand, labels, ..., and labels of the result or nothing)."""
+    if len(arguments) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+            "subscripts list"
+        )
+    terms = ["".join(_label(entry) for entry in labels) for labels in arguments[1::2]]
+    arrow = "" if len(arguments) % 2 == 0 else "->" + "".join(_label(entry) for entry in arguments[-1])
+    return ",".join(terms) + arrow, list(arguments[0 : len(arguments) - len(arguments) % 2 : 2])
+
+
+def _label(entry: Any) -> str:
+    if entry is Ellipsis:
+        return "..."
+    if not 0 <= entry < len(_LABELS):
+        raise ValueError(f"einsum(): subscript in subscript list is not within the valid range [0, {len(_LABELS)})")
+    return _LABELS[entry]
+
+
+def einsum(equation: Any, *operands: Any) -> Tensor:
+    """Return sums of products by Einstein's convention, as in "ij,jk->ik", or as operands followed by lists of numbers.
 
     Raises:
         RuntimeError: the equation names another number of operands, or the subscripts do not fit the shapes, or the
             element types differ.
     """
-    given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
+    if isinstance(equation, str):
+        given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
+    else:
+        equation, given = _from_lists((equation, *operands))
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     require_one_dtype("einsum", *given)

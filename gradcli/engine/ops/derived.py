@@ -241,14 +241,18 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 def _running(kind: type[ValuesIndices], input: Tensor, dim: int, sign: int) -> ValuesIndices:
     if not input._data.ndim:
+        if dim not in (0, -1):
+            name = kind.__name__
+            raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
         return kind(input.clone(), from_array(np.zeros((), dtype=np.int64)))
-    x, spot = np.moveaxis(input._data * sign, dim, 0), axis(dim, input._data.ndim)
+    spot = axis(dim, input._data.ndim)
+    x = np.moveaxis(input._data * sign, spot, 0)
     best, places = x[:1].copy(), np.zeros(x.shape, dtype=np.int64)
     for place in range(1, len(x)):
         newer = (x[place] >= best[0]) | np.isnan(x[place])
         best[0] = np.where(newer, x[place], best[0])
         places[place] = np.where(newer, place, places[place - 1])
-    indices = from_array(np.ascontiguousarray(np.moveaxis(places, 0, dim)))
+    indices = from_array(np.ascontiguousarray(np.moveaxis(places, 0, spot)))
     return kind(input.gather(spot, indices), indices)
 
 
@@ -266,9 +270,10 @@ def cummin(input: Tensor, dim: int) -> ValuesIndices:
 
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """Return log(cumsum(exp(x))) along an axis, without overflow."""
+    spot = axis(dim, input._data.ndim)
     if not input._data.ndim:
         return input.clone()
-    spot, count = axis(dim, input._data.ndim), input._data.shape[dim]
+    count = input._data.shape[spot]
     pieces: list[Tensor] = []
     for piece in input.split(1, spot):
         pieces.append(pieces[-1].logaddexp(piece) if pieces else piece)

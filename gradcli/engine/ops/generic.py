@@ -76,7 +76,11 @@ def over(x: Any, y: Any) -> Any:
 
 @np.errstate(all="ignore")
 def _powered(x: Any, n: Any) -> Any:
-    return x * x if n == 2 else np.power(x, x.dtype.type(n))
+    if n == 2:
+        return x * x
+    if abs(n) == 0.5 and x.dtype.kind == "f":  # roots differ from powers at -0 and -inf
+        return np.sqrt(x) if n > 0 else _inverse_root(x)
+    return np.power(x, x.dtype.type(n))
 
 
 def power(x: Any, n: Any) -> Any:

@@ -46,6 +46,8 @@ def summed_to(array: Array, shape: tuple[int, ...]) -> Any:
 
 
 @np.errstate(all="ignore")
-def multiplied(a: Array, b: Array) -> Array:
-    """Return the matrix product."""
+def multiplied(name: str, a: Array, b: Array) -> Array:
+    """Return the matrix product; raises NotImplementedError, in the words of an operation, for truth values."""
+    if a.dtype.kind == "b":
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
     return np.asarray(a @ b)

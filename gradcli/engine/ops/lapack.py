@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.dtypes import Array
+from gradcli.engine.dtypes import BY_NUMPY, Array
 from gradcli.engine.ops.operands import check_broadcast
 
 
@@ -55,6 +55,11 @@ def factored(name: str, function: Callable[..., Any], *matrices: Array, square: 
     if square and shape[-1] != shape[-2]:
         raise RuntimeError(
             f"linalg.{name}: A must be batches of square matrices, but they are {shape[-2]} by {shape[-1]} matrices"
+        )
+    if matrices[0].dtype.kind not in "fc":
+        raise RuntimeError(
+            f"linalg.{name}: Expected a floating point or complex tensor as input. Got "
+            f"{BY_NUMPY[matrices[0].dtype].letter}"
         )
     try:
         return function(*matrices)

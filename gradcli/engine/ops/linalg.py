@@ -12,7 +12,7 @@ from gradcli.engine.module_name import printed_as
 from gradcli.engine.ops.generic import product, transposed
 from gradcli.engine.ops.kernels import multiplied
 from gradcli.engine.ops.lapack import factored, of_hermitian, require_rows_of
-from gradcli.engine.ops.operands import arrays, conj, require_one_dtype
+from gradcli.engine.ops.operands import arrays, check_broadcast, conj, require_one_dtype
 from gradcli.engine.ops.parts import diagonal
 from gradcli.engine.ops.shape import SqueezeBackward4, UnsafeViewBackward0, transpose
 from gradcli.engine.recording import record, record_many
@@ -22,6 +22,17 @@ from gradcli.engine.tensor import Tensor, from_array
 def adjoint(matrix: Any) -> Any:
     """Return the conjugate transpose of the last two axes of a tensor or an array."""
     return conj(transpose(matrix, -2, -1) if isinstance(matrix, Tensor) else matrix.swapaxes(-2, -1))
+
+
+def matrix_adjoint(input: Tensor) -> Tensor:
+    """Return the conjugate transpose of a matrix, a 0-d tensor itself; raises RuntimeError for other tensors."""
+    if input._data.ndim not in (0, 2):
+        more = " For batches of matrices, consider using tensor.mH" if input._data.ndim > 2 else ""
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {input._data.ndim}-D tensor.{more}"
+        )
+    result: Tensor = adjoint(input) if input._data.ndim else conj(input)
+    return result
 
 
 class MmBackward0(Node):
@@ -197,7 +208,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
             f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
         )
     _require_like(input, mat2, "expected m1 and m2 to have the same dtype, but got: {0.in_c} != {1.in_c}")
-    return record(MmBackward0, multiplied(a, b), (input, mat2), crossed=True)
+    return record(MmBackward0, multiplied("addmm_impl_cpu_", a, b), (input, mat2), crossed=True)
 
 
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
@@ -212,7 +223,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
             f"[{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
         )
     _require_like(input, mat2, "expected scalar type {0.letter} but found {1.letter}")
-    return record(BmmBackward0, multiplied(input._data, mat2._data), (input, mat2), crossed=True)
+    return record(BmmBackward0, multiplied("bmm", input._data, mat2._data), (input, mat2), crossed=True)
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
@@ -225,7 +236,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
                            f"{input._data.shape[1]}), vec ({vec._data.shape[0]})")  # fmt: skip
     words = "addmv input tensors must have the same dtype, but got {1.letter}, {0.letter}, and {1.letter}"
     _require_like(input, vec, words)
-    return record(MvBackward0, multiplied(input._data, vec._data), (input, vec), crossed=True)
+    return record(MvBackward0, multiplied("addmv_impl_cpu", input._data, vec._data), (input, vec), crossed=True)
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
@@ -239,7 +250,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
             f"inconsistent tensor size, expected tensor [{input._data.size}] and src [{tensor._data.size}] to have the "
             f"same number of elements, but got {input._data.size} and {tensor._data.size} elements respectively"
         )
-    return record(DotBackward0, multiplied(input._data, tensor._data), (input, tensor), crossed=True)
+    return record(DotBackward0, multiplied("dot", input._data, tensor._data), (input, tensor), crossed=True)
 
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
@@ -285,7 +296,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
 
 
 def _added(kind: type[Node], input: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
-    product = multiplied(a._data, b._data)
+    product = multiplied("addmm_impl_cpu_", a._data, b._data)
     array = (product if alpha == 1 else product * alpha) + (input._data if beta == 1 else input._data * beta)
     return record(kind, array, (input, a, b), crossed=True, beta=beta, alpha=alpha)
 
@@ -294,7 +305,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:  # noqa: PLR0911  (one retur
     """Return input @ other: a vector is a row on the left and a column on the right; leading axes are broadcast."""
     left, right = input._data.ndim, other._data.ndim
     if not left or not right:
-        raise RuntimeError("both arguments to matmul need to be at least 1D, but they are 0D")
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {left}D and {right}D")
     if left == 1 and right == 1:
         return dot(input, other)
     if left == 2 and right == 1:
@@ -312,6 +323,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:  # noqa: PLR0911  (one retur
     if right == 2:
         product = mm(input.reshape(-1, input._data.shape[-1]), other)
         return _unsafe_view(product, (*input._data.shape[:-1], other._data.shape[-1]))
+    check_broadcast(input._data.shape[:-2], other._data.shape[:-2])
     batch = np.broadcast_shapes(input._data.shape[:-2], other._data.shape[:-2])
     a = input.expand(*batch, *input._data.shape[-2:]).reshape(math.prod(batch), *input._data.shape[-2:])
     b = other.expand(*batch, *other._data.shape[-2:]).reshape(math.prod(batch), *other._data.shape[-2:])

@@ -150,7 +150,8 @@ def axes(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     found = tuple(axis(entry, ndim) for entry in ((dim,) if isinstance(dim, int) else dim))
     if len(set(found)) != len(found):
-        raise RuntimeError(f"dim appears multiple times in the list of dims: {list(found)}")
+        twice = next(entry for place, entry in enumerate(found) if entry in found[:place])
+        raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
     return found if ndim else ()
 
 
@@ -220,7 +221,7 @@ def require_whole(name: str, index: Tensor) -> None:
 def require_places(index: Tensor, size: int) -> None:
     """Raise IndexError unless an index is a vector (or 0-d) of places from 0 to size - 1."""
     if index._data.ndim > 1:
-        raise IndexError("Index is supposed to be a vector")
+        raise IndexError("index_select(): Index is supposed to be a vector")
     if bool(((index._data < 0) | (index._data >= size)).any()):
         raise IndexError("index out of range in self")
 

@@ -107,7 +107,7 @@ def _others(x: Tensor, dims: tuple[int, ...]) -> Tensor:
     order = rest + list(dims)
     flat = x.permute(order).reshape([shape[place] for place in rest] + [-1])
     count = flat._data.shape[-1]
-    ones = flat.detach()[..., :1] * 0 + 1
+    ones = from_array(np.ones_like(flat._data[..., :1]))
     left, right = ones, ones
     before, after = [], []
     for place in range(count):
@@ -121,18 +121,24 @@ def _others(x: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 
 class ExtremeBackward(Node):
-    """Elements equal to the result share the cotangent equally."""
+    """Elements equal to the result share the cotangent equally; NaN equals NaN."""
 
     _saved_names = ("self", "result")
     dims: tuple[int, ...]
 
     def _vjp(self, g: Tensor) -> Any:
+        whole, hits, count = self._shared(g, of_nan=True)
+        return (whole / count).masked_fill(~hits, 0)
+
+    def _shared(self, g: Tensor, *, of_nan: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the cotangent in the input's shape, where the input equals the result, and how often it does."""
         x, y = self._unpack()
-        shape = x._data.shape
-        peak = restored(y.detach(), shape, self.dims)
-        mask = from_array((x._data == peak._data) | (np.isnan(x._data) & np.isnan(peak._data)))
-        count = from_array(mask._data.sum(axis=self.dims, keepdims=True).astype(x._data.dtype))
-        return (restored(g, shape, self.dims) / count).masked_fill(~mask, 0)
+        peak = restored(y.detach(), x._data.shape, self.dims)
+        hits = x._data == peak._data
+        if of_nan:
+            hits = hits | (np.isnan(x._data) & np.isnan(peak._data))
+        count = hits.sum(axis=self.dims, keepdims=True).astype(x._data.dtype)
+        return restored(g, x._data.shape, self.dims), from_array(hits), from_array(count)
 
 
 class MaxBackward1(ExtremeBackward):
@@ -144,11 +150,15 @@ class MinBackward1(ExtremeBackward):
 
 
 class AmaxBackward0(ExtremeBackward):
-    """Of `amax`."""
+    """Of `amax`: NaN equals nothing, so that where the result is NaN, every gradient is."""
+
+    def _vjp(self, g: Tensor) -> Any:
+        whole, hits, count = self._shared(g, of_nan=False)
+        return whole * hits / count
 
 
-class AminBackward0(ExtremeBackward):
-    """Of `amin`."""
+class AminBackward0(AmaxBackward0):
+    """Of `amin`, likewise."""
 
 
 class PickBackward(Node):

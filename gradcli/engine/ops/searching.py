@@ -164,6 +164,7 @@ def _picked(kind: type[ValuesIndices], input: Tensor, places: Any, spot: int, ke
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
     """Return (values, indices) of the most frequent element along an axis: the smallest of several, its last index."""
     refuse_kinds("mode", input._data, "c")
+    spot = axis(dim, input._data.ndim)
     if not input._data.ndim:
         return MODE(input.clone(), from_array(np.zeros((), dtype=np.int64)))
 
@@ -171,10 +172,12 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
         values, counts = np.unique(line, return_counts=True)
         return int(np.flatnonzero(line == values[np.argmax(counts)])[-1])
 
-    spot = axis(dim, input._data.ndim)
     if not input._data.shape[spot]:
         raise IndexError(f"mode(): Expected reduction dim {spot} to have non-zero size.")
-    return _picked(MODE, input, np.apply_along_axis(last_of_the_most_frequent, spot, input._data), spot, keepdim)
+    lines = np.moveaxis(input._data, spot, -1)
+    rest = lines.shape[:-1]
+    found = [last_of_the_most_frequent(lines[place]) for place in np.ndindex(rest)]
+    return _picked(MODE, input, np.array(found, dtype=np.int64).reshape(rest), spot, keepdim)
 
 
 @printed_as("histogram")

@@ -53,7 +53,7 @@ class LogsumexpBackward0(Node):
     def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         shape = x._data.shape
-        return restored(g, shape, self.dims) * (x - restored(y, shape, self.dims)).exp()
+        return restored(g, shape, self.dims) * conj((x - restored(y, shape, self.dims)).exp())
 
 
 class LinalgVectorNormBackward0(Node):
@@ -80,8 +80,10 @@ class LinalgVectorNormBackward0(Node):
             count = from_array(hits._data.sum(axis=self.dims, keepdims=True).astype(g._data.dtype))
             return x.sgn() * (whole / count).masked_fill(~hits, 0)
         flat = x == 0
-        power = x.abs().masked_fill(flat, 1) ** (p - 2) * norm.masked_fill(zero, 1) ** (1 - p)
-        return (x * power * whole).masked_fill(flat, 0)
+        size = x.abs().masked_fill(flat, 1)
+        slope = x.sgn() * size ** (p - 1) if p < 2 else x * size ** (p - 2)
+        # For p < 0 the norm is 0 where one element is, and so are the other gradients; else only where all are.
+        return (slope * whole * (norm if p < 0 else norm.masked_fill(zero, 1)) ** (1 - p)).masked_fill(flat, 0)
 
 
 class CumsumBackward0(Node):
@@ -198,6 +200,8 @@ def vector_norm(input: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool =
         raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
     x, p = input._data, float(ord)
     dims = axes(dim, x.ndim)
+    if math.isinf(p) or p < 0:
+        _require_elements(p, x.shape, dims)
     size = np.abs(x)
     if math.isinf(p):
         array = size.max(axis=dims, keepdims=keepdim) if p > 0 else size.min(axis=dims, keepdims=keepdim)
@@ -209,6 +213,19 @@ def vector_norm(input: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool =
         array = (size**p).sum(axis=dims, keepdims=keepdim) ** (1 / p)
     array = np.asarray(array).astype(size.dtype)
     return record(LinalgVectorNormBackward0, array, (input,), (input,), keep=True, dims=dims, ord=p)
+
+
+def _require_elements(p: float, shape: tuple[int, ...], dims: tuple[int, ...]) -> None:
+    """Raise RuntimeError where a norm that is infinite for no elements has none."""
+    empty = [place for place in dims if not shape[place]]
+    if not empty:
+        return
+    where = "an empty tensor " if len(dims) == len(shape) else f"the dimension {empty[0]}"
+    of_this = "" if len(dims) == len(shape) else "this dimension is empty and "
+    raise RuntimeError(
+        f"linalg.vector_norm cannot compute the {p:g} norm on {where}because {of_this}the operation does not have an "
+        "identity"
+    )
 
 
 @numpy_names

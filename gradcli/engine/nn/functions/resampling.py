@@ -119,6 +119,11 @@ def interpolate(
         NotImplementedError: another mode, or one that does not fit the number of axes, or antialias.
         ValueError: the mode takes no `align_corners`, or not exactly one of size and scale_factor is given.
     """
+    if not 3 <= input._data.ndim <= 5 or mode not in (*_NEAREST, *_LINEAR, "area"):
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input._data.ndim}D) for the modes: "
+            f"nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got {mode})"
+        )
     target, factors = _target(input, size, scale_factor)
     if recompute_scale_factor:
         factors = (None,) * len(target)
@@ -126,11 +131,6 @@ def interpolate(
         raise NotImplementedError("interpolate: antialias=True is not supported by gradcli.engine")
     if mode == "area":
         return adaptive_avg_pool(input, target)
-    if mode not in (*_NEAREST, *_LINEAR):
-        raise NotImplementedError(
-            f"interpolate: mode {mode!r} is not supported by gradcli.engine; use nearest, nearest-exact, linear, "
-            "bilinear, bicubic, trilinear or area"
-        )
     if align_corners is not None and mode not in _LINEAR:
         raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | "
                          "bicubic | trilinear")  # fmt: skip

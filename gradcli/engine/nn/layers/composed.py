@@ -40,6 +40,10 @@ class Threshold(_Applied):
         super().__init__()
         self.threshold, self.value = threshold, value
 
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"threshold={self.threshold}, value={self.value}"
+
 
 class Hardshrink(_Applied):
     """x where |x| > lambd, else 0."""
@@ -103,8 +107,12 @@ class RMSNorm(Module):
     def __init__(self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True) -> None:
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        self.eps = eps
+        self.eps, self.elementwise_affine = eps, elementwise_affine
         self.weight = Parameter(ones(*self.normalized_shape)) if elementwise_affine else None
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalise it."""
