@@ -7,7 +7,9 @@ to a branch, and shows on which side of a jump the point lies.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Set
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +30,8 @@ SHORT_STEP = 2.0**-14
 """A step so short that the number of iterations is usually the same at both ends."""
 LONG_STEPS = (0.02, 0.1, 0.3)
 """Steps that are long enough to cross places where the number of iterations changes."""
+_KINKS = (LONG_STEPS[0] ** 2, LONG_STEPS[0] ** 3)
+"""Steps beside a place where the number of iterations changes: two, to tell a kink from curvature."""
 SAME_CHANGE = 7
 """Over so many halvings of an interval, the change of values across it stays the same if there is a jump inside."""
 EXPLAINED = 10.0
@@ -67,28 +71,60 @@ def _iterates(site: Site) -> bool:
 
 
 def _is_exact(site: Site) -> bool:
-    """Whether forward comes to an exact result in a number of steps that depends on x, as pool-adjacent-violators does.
+    """Whether all loops with a number of steps that depends on x compute exact results, as a range reduction does.
 
-    Where the number of its steps changes, such a forward has a kink, and so has the claim: its slope changes there by
-    half of the kink at least, in the row with the largest one. The claim for the limit of an iteration is smooth there,
-    also if it treats the sizes of an integrator's steps as constants. If the kink is less than a tenth of the claimed
-    slope (`EXPLAINED`), curvature close by may look like it.
+    Where an iteration that stops early takes one more step, the values change by its error: by more than rounding, and
+    by a small part of them. If the values stay the same, as in a halving that is undone later, the number of steps does
+    not matter; if they change by a third or more, as in a greedy selection, forward has a jump there. The
+    same holds for the slopes where the values do not jump: those of an integrator change by a small part, those of
+    pool-adjacent-violators by a large one. One place is looked at for each line whose number of runs changes.
     """
-    direction = _through_all_inputs(site)
-    stop = where_it_stops(site, direction)
-    bend = _bend(site, direction, stop)
-    if stop is None or bend is None:
-        return False
-    aside, claimed = LONG_STEPS[0] ** 2, slice(-len(site.claim.forms), None)
-    slopes = []
-    for step in (-aside, aside):
-        claim = site.claim_at(site.x + on_grid(stop[0] + step) * direction)
-        if claim is None:
-            return False
-        slopes.append(claim.along(direction)[0][claimed])
-    row, (before, after) = bend[claimed].argmax(), slopes
-    kink, steepest = float(bend[claimed][row]), float(max(abs(before[row]), abs(after[row])))
-    return EXPLAINED * kink >= steepest and 2 * abs(after[row] - before[row]) >= kink
+    seen, found = set[Any](), False
+    for direction in (_through_all_inputs(site), *(random_direction(site.rng, site.scales) for _ in range(TRIES - 1))):
+        for place in _places(site, direction, seen):
+            if _may_be_an_error(site, direction, *place):
+                return False
+            found = True
+    return found
+
+
+def _may_be_an_error(site: Site, direction: Vector, place: float, before: Vector, after: Vector) -> bool:
+    """Whether the values, or the slopes, change at a place as the error of an early stop would make them.
+
+    The slopes are those along several directions, so that one that runs along a kink does not hide it. Their errors
+    fall with the square of the step: a kink is what stays when the step is shorter. Slopes may be small by accident
+    along all these directions, so that a kink is compared with the values as well.
+    """
+    rounding = _rounding(site)
+    change, largest = _largest_part(before, after)
+    if change > rounding:
+        return 3 * change < largest
+    there = site.x + place * direction
+    across = (direction, *(random_direction(site.rng, site.scales) for _ in range(TRIES - 1)))
+    (coarse, _), (kink, steepest) = (
+        _largest_part(
+            *(
+                np.array([value, *(_slope_from(site, there, each, sign * step) for each in across)])
+                for sign, value in ((-1.0, before), (1.0, after))
+            )
+        )
+        for step in _KINKS
+    )
+    if not np.isfinite(coarse + kink):
+        return True
+    return coarse < 2 * kink and rounding < kink * _KINKS[1] and 3 * kink < steepest
+
+
+def _rounding(site: Site) -> float:
+    """The largest change of a value at the point that rounding may make."""
+    return float(COMPUTED * np.abs(site.row_values()).max())
+
+
+def _largest_part(one: Vector, two: Vector) -> tuple[float, float]:
+    """The largest change of a row (a column of both arrays), and the largest absolute value in that row."""
+    changes, values = np.atleast_2d(np.abs(two - one)).max(0), np.atleast_2d(np.fmax(np.abs(one), np.abs(two))).max(0)
+    row = changes.argmax()
+    return float(changes[row]), float(values[row])
 
 
 def stops_early(site: Site, first: Reading) -> bool:
@@ -161,7 +197,7 @@ def errors_elsewhere(site: Site, direction: Vector) -> list[tuple[Vector, Vector
     """
     all_inputs = _through_all_inputs(site)
     stop = where_it_stops(site, all_inputs) if iterates(site) else None
-    jumps = stop is None or stop[1].max() > COMPUTED * np.abs(site.row_values()).max()
+    jumps = stop is None or stop[1].max() > _rounding(site)
     if jumps or _bend(site, all_inputs, stop) is None:
         return []
     here = effort_at(site, site.x)
@@ -195,21 +231,32 @@ def where_it_stops(site: Site, direction: Vector) -> tuple[float, Vector] | None
         The parameter t, found by halving, and the absolute values of the jumps; None if the number of iterations is the
         same at all places of `FARTHER`.
     """
+    place = next(_places(site, direction, set()), None)
+    return None if place is None else (place[0], np.abs(place[2] - place[1]))
+
+
+def _places(site: Site, direction: Vector, seen: set[Any]) -> Iterator[tuple[float, Vector, Vector]]:
+    """Places along a direction where lines run another number of times: t, and the rows on both sides.
+
+    Lines that were `seen` to do so do not count, and those of a place are added to them. Places where values exceed
+    those at x by a factor above `GROWN` are left out.
+    """
     here = effort_at(site, site.x)
     for t in FARTHER:
         there = effort_at(site, site.x + t * direction)
-        if here is None or there is None or not _other_steps(here, there):
+        lines = _other_steps(here, there) - seen
+        if here is None or there is None or not lines:
             continue
-        place, before, after = _where_steps_change(site, direction, here, t, there)
+        place, before, after, changed = _where_steps_change(site, direction, here, t, there, lines)
+        seen |= changed
         if _comparable(site, before, after):
-            return place, np.abs(after - before)
-    return None
+            yield place, before, after
 
 
 def _where_steps_change(
-    site: Site, direction: Vector, here: Effort, t: float, there: Effort
-) -> tuple[float, Vector, Vector]:
-    """The place between x and the parameter t where the number of iterations changes, and the rows on both its sides.
+    site: Site, direction: Vector, here: Effort, t: float, there: Effort, lines: Set[Any]
+) -> tuple[float, Vector, Vector, Set[Any]]:
+    """The place between x and t where some of the `lines` run another number of times, the rows beside it, the lines.
 
     The interval is halved until the change of the values across it has stayed the same, to a third, over the last
     `SAME_CHANGE` halvings: a jump J and a slope s over the length h change the values by J + h s, so that h s is then
@@ -222,15 +269,16 @@ def _where_steps_change(
         between = effort_at(site, site.x + middle * direction)
         if between is None:
             outside = np.full(site.row_values().size, np.nan)
-            return high, outside, outside
-        if _other_steps(here, between):
+            return high, outside, outside, lines
+        if _other_steps(here, between) & lines:
             high, far = middle, between
         else:
             low, near = middle, between
         changes.append(_largest_change(near, far))
         if len(changes) > SAME_CHANGE and 0 < np.max(changes[-SAME_CHANGE:]) <= 1.5 * np.min(changes[-SAME_CHANGE:]):
             break
-    return high, _rows_at(site, site.x + low * direction, near), _rows_at(site, site.x + high * direction, far)
+    before, after = (_rows_at(site, site.x + t * direction, effort) for t, effort in ((low, near), (high, far)))
+    return high, before, after, _other_steps(near, far)
 
 
 def _largest_change(one: Effort, two: Effort) -> float:
@@ -292,15 +340,16 @@ def _bend(site: Site, direction: Vector, stop: tuple[float, Vector] | None) -> V
 
 def _change_of_slope(site: Site, direction: Vector, place: float, step: float) -> Vector:
     """The change of slope of every row at a place, from values up to three steps to both sides."""
-    return np.abs(_slope_from(site, direction, place, step) - _slope_from(site, direction, place, -step))
+    there = site.x + on_grid(place) * direction
+    return np.abs(_slope_from(site, there, direction, step) - _slope_from(site, there, direction, -step))
 
 
-def _slope_from(site: Site, direction: Vector, start: float, step: float) -> Vector:
+def _slope_from(site: Site, start: Vector, direction: Vector, step: float) -> Vector:
     """The slope of every row at a place, from three values beside it on one side; the error is 11 step² f''' / 6.
 
     The place itself is left out: the value there belongs to one of its sides, and differs from the other by the jump.
     """
-    first, second, third = (site.read(site.x + on_grid(start + k * step) * direction) for k in (1, 2, 3))
+    first, second, third = (site.read(start + k * step * direction) for k in (1, 2, 3))
     near, far = (second - first) / step, (third - second) / step
     return np.asarray(near + (near - far) * 3 / 2)
 
@@ -320,15 +369,15 @@ def _differs(site: Site, step: Vector, here: Effort) -> bool:
     for x in (site.x + step / 8**k for k in range(TRIES + 1)):
         effort = effort_at(site, x)
         if effort is not None:
-            return _other_steps(here, effort) and effort == effort_at(site, x) and here == effort_at(site, site.x)
+            return bool(_other_steps(here, effort)) and effort == effort_at(site, x) and here == effort_at(site, site.x)
     return False
 
 
-def _other_steps(here: Effort | None, there: Effort | None) -> bool:
-    """Whether a line that runs at both of two points runs more often at one of them."""
+def _other_steps(here: Effort | None, there: Effort | None) -> Set[Any]:
+    """The lines that run at both of two points, but more often at one of them."""
     if here is None or there is None:
-        return False
-    return any(there.lines.get(line, times) != times for line, times in here.lines.items())
+        return set()
+    return {line for line, times in here.lines.items() if there.lines.get(line, times) != times}
 
 
 def on_other_branches(site: Site, one: Vector, two: Vector) -> bool:

@@ -84,8 +84,91 @@ def poured(ns: Any, wrong: bool) -> Any:
     return Poured
 
 
+def unpooled(ns: Any, wrong: bool) -> Any:
+    """As `pooled`; the wrong gradient does not average, so that it is smooth where forward has kinks."""
+
+    class Unpooled(pooled(ns, False)):  # type: ignore[misc]
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g.clone() if wrong else pooled(ns, False).backward(ctx, g)
+
+    return Unpooled
+
+
+def emptied(ns: Any, wrong: bool) -> Any:
+    """The nearest point of the simplex, by taking out negative entries until none is left."""
+
+    class Emptied(ns.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            values, kept, before = x.tolist(), list(range(len(x))), 0
+            while len(kept) != before:
+                before, excess = len(kept), (sum(values[i] for i in kept) - 1) / len(kept)
+                kept = [i for i in kept if values[i] > excess]
+            ctx.kept = kept
+            return (x - excess).clamp(min=0)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            inside = ns.tensor([float(i in ctx.kept) for i in range(len(g))], dtype=g.dtype)
+            return inside * (g - (0.97 if wrong else 1.0) * (g * inside).sum() / len(ctx.kept))
+
+    return Emptied
+
+
+def halved(ns: Any, wrong: bool) -> Any:
+    """Exponentials of halves, by their series, squared as often as the largest entry was halved."""
+
+    class Halved(ns.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            part, halvings = x.clone(), 0
+            while float(part.abs().max()) > 0.25:
+                part, halvings = part / 2, halvings + 1
+            result = term = ns.ones_like(part)
+            for k in range(1, 16):
+                term = term * part / k
+                result = result + term
+            for _ in range(halvings):
+                result = result * result
+            ctx.save_for_backward(result)
+            return result
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (result,) = ctx.saved_tensors
+            return g * result * (1.003 if wrong else 1.0)
+
+    return Halved
+
+
+def wrapped(ns: Any, wrong: bool) -> Any:
+    """An odd polynomial of the angles, brought between -pi and pi by turns: it jumps there by more than its values."""
+
+    class Wrapped(ns.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            angles = []
+            for angle in (7 * x).tolist():
+                while angle > np.pi:
+                    angle -= 2 * np.pi
+                while angle < -np.pi:
+                    angle += 2 * np.pi
+                angles.append(angle)
+            near = ns.tensor(angles, dtype=x.dtype)
+            ctx.save_for_backward(near)
+            return near - near**3 / 6
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (near,) = ctx.saved_tensors
+            return 7 * g * (1 - near**2 / 2) * (1.02 if wrong else 1.0)
+
+    return Wrapped
+
+
 @pytest.mark.sampled(5)
-@pytest.mark.parametrize("make", [pooled, bubbles, poured])
+@pytest.mark.parametrize("make", [pooled, bubbles, poured, unpooled, emptied, halved, wrapped])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_right_gradient_passes_and_a_wrong_one_fails(ns: Any, make: Any, seed: int, unexplained: None) -> None:
     moved = np.random.default_rng(seed).uniform(-0.05, 0.05, 5)
