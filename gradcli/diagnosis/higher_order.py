@@ -1,13 +1,13 @@
 """Names for a wrong derivative of backward."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from gradcli.backends.base import Subject
-from gradcli.diagnosis.code.source import function_tree
+from gradcli.diagnosis.code.leaving import graph_left
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.saved_constant import saved_constant
 from gradcli.edits.source import written
@@ -16,17 +16,6 @@ from gradcli.findings import FindingKind
 from gradcli.numerics.maps.sizes import COARSE
 from gradcli.numerics.wording import of_largest
 from gradcli.results import Evidence, Finding, Location
-
-_LEAVING = {
-    "detach": "detaches",
-    "detach_": "detaches",
-    "data": "uses .data",
-    "numpy": "goes through NumPy",
-    "item": "takes a Python number with item()",
-    "tolist": "goes through Python lists",
-}
-_CREATE_GRAPH = 4
-"""The place of create_graph among the arguments of autograd.grad."""
 
 
 def name_higher_order(failed: Sequence[Evidence], subject: Subject, *, first_is_wrong: bool = False) -> Finding:
@@ -43,6 +32,8 @@ def name_higher_order(failed: Sequence[Evidence], subject: Subject, *, first_is_
             input=worst[0].input,
             output=worst[0].output,
         )
+    if uncovered := _without_graph(worst, subject):
+        return _never_recorded(uncovered, worst[0], subject)
     kept, tried = saved_constant(worst, subject)
     cause, location = _cause(subject, tried=tried) if kept is None else (kept.said, kept.location)
     missing = all(_claims_nothing(e) for e in worst)
@@ -73,6 +64,40 @@ def name_higher_order(failed: Sequence[Evidence], subject: Subject, *, first_is_
         input=worst[0].input,
         output=worst[0].output,
         location=location,
+    )
+
+
+def _without_graph(worst: Sequence[Evidence], subject: Subject) -> list[str]:
+    """The inputs whose gradients carry no graph, of those that differ: not even one to grad_output, through which a
+    derivative flows whatever forward saves."""
+    order, points = worst[0].order, [e.mismatch.point for e in worst if e.mismatch is not None]
+    map_ = subject.derivative_map(order)
+    if not points or points[0].shape != (map_.domain.size,):
+        return []
+    try:
+        connected = map_.depends(points[0])
+    except OverrunError:
+        raise
+    except UserCodeError:
+        return []
+    places = dict.fromkeys(e.output for e in worst if e.output is not None)
+    return [map_.codomain.blocks[place].name for place in places if not connected[place].any()]
+
+
+def _never_recorded(names: Sequence[str], evidence: Evidence, subject: Subject) -> Finding:
+    """The finding for gradients that carry no graph; what forward saves has no part in that."""
+    left = next(graph_left(subject.info.backward), None)
+    of_what = "gradient" if len(names) == 1 else "gradients"
+    because = "" if left is None else f", because backward {left.said}"
+    return Finding(
+        kind=FindingKind.NOT_TWICE_DIFFERENTIABLE,
+        message=f"the derivative of order {evidence.order} is cut off: the {of_what} of {', '.join(names)} that "
+        f"backward returns {'carries' if len(names) == 1 else 'carry'} no graph, and differentiating "
+        f"{'it' if len(names) == 1 else 'them'} gives zero with respect to every input{because}",
+        order=evidence.order,
+        input=evidence.input,
+        output=evidence.output,
+        location=None if left is None else left.location,
     )
 
 
@@ -129,7 +154,7 @@ def _cause(subject: Subject, *, tried: bool) -> tuple[str | None, Location | Non
 
     Intermediates that were `tried` in vain are not blamed.
     """
-    leaving = next(_leaving_calls(subject), None)
+    leaving = next(graph_left(subject.info.backward), None)
     strangers = () if tried else subject.call().saved_strangers
     if strangers:
         return (
@@ -138,7 +163,7 @@ def _cause(subject: Subject, *, tried: bool) -> tuple[str | None, Location | Non
             _saving_line(subject, strangers[0]),
         )
     if leaving is not None:
-        return leaving
+        return f"backward {leaving.said}", leaving.location
     attributes = () if tried else subject.call().context_tensors
     if attributes:
         stored = f"ctx.{attributes[0]} is a tensor computed inside forward, so no gradient flows through it"
@@ -167,32 +192,3 @@ def _storing_line(subject: Subject, attribute: str) -> Location | None:
             if own is not None and stores and isinstance(node, ast.Attribute):
                 return Location(file=own.file.path, line=node.lineno)
     return None
-
-
-def _leaving_calls(subject: Subject) -> Iterator[tuple[str, Location]]:
-    """What in backward leaves the graph, with its line; passes inside of it that are not recorded come first."""
-    found = function_tree(subject.info.backward)
-    if found is None:
-        return
-    for does, line in [*_unrecorded_passes(found.tree), *_detached(found.tree)]:
-        place = Location(file=found.file, line=found.first_line + line - 1)
-        yield f"backward {does} at line {place.line}", place
-
-
-def _unrecorded_passes(tree: ast.FunctionDef) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "grad":
-            continue
-        options = {each.arg: each.value for each in node.keywords}
-        recorded = options.get("create_graph")
-        positional = len(node.args) > _CREATE_GRAPH or None in options
-        if (isinstance(recorded, ast.Constant) and not recorded.value) or (recorded is None and not positional):
-            yield "calls autograd.grad without create_graph=True", node.lineno
-
-
-def _detached(tree: ast.FunctionDef) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr in _LEAVING:
-            yield _LEAVING[node.attr], node.lineno
-        elif isinstance(node, ast.Attribute | ast.Name) and getattr(node, "attr", getattr(node, "id", "")) == "no_grad":
-            yield "switches gradients off", node.lineno

@@ -19,7 +19,7 @@ def line_in_helper(subject: Subject, own: FunctionSource, value: ast.expr | None
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name) or value.keywords:
         return None
     name = value.func.id
-    helper = function_tree(_plain(getattr(subject.info.backward, "__globals__", {}).get(name)))
+    helper = function_tree(plain_function(getattr(subject.info.backward, "__globals__", {}).get(name)))
     forward = function_tree(subject.info.forward)
     if helper is None or forward is None or helper.file != own.file:
         return None
@@ -34,7 +34,7 @@ def line_in_helper(subject: Subject, own: FunctionSource, value: ast.expr | None
     return helper.first_line + (result if made is None else made).lineno - 1
 
 
-def _plain(function: Any) -> Callable[..., Any] | None:
+def plain_function(function: Any) -> Callable[..., Any] | None:
     """The Python function behind a name: what `torch.jit.script` compiled, or a decorator wraps."""
     plain = inspect.unwrap(getattr(function, "_torchdynamo_inline", None) or function) if callable(function) else None
     return plain if inspect.isfunction(plain) else None

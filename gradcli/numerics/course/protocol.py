@@ -19,6 +19,7 @@ from gradcli.numerics.confirm.large_scale import (
 )
 from gradcli.numerics.confirm.persistence import confirm, confirm_sparse
 from gradcli.numerics.course.small_rows import cut_to_small_rows, suspect_rows
+from gradcli.numerics.course.without_graph import refuted_without_graph
 from gradcli.numerics.course.zero_gradient import OfRows, look_elsewhere, without_large_outputs
 from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.localise.entries import locate
@@ -63,6 +64,7 @@ class Protocol:
         self.significance, self.inputs = significance, inputs
         self.evidence = EvidenceBudget(left=entries)
         self.outcomes: dict[Pair, BlockOutcome] = {}
+        self.refuted: set[int] = set()
         self.silent: dict[Pair, PairResult] = {}
         self.elsewhere: dict[Pair, Site] = {}
         self.suspects: dict[Pair, tuple[Vector, Indices]] = {}
@@ -81,6 +83,7 @@ class Protocol:
             if self.witness_values and self.witness is not None and not same_values(self.witness, site):
                 site = site.alone()
             point = site.x
+            self._settle_without_graph(site)
             try:
                 self._decide(site)
                 self._take_large_steps(site)
@@ -101,7 +104,8 @@ class Protocol:
         )
 
     def _pairs(self) -> list[Pair]:
-        return [(i, o) for i in self.inputs for o in range(len(self.map.codomain.blocks))]
+        pairs = [(i, o) for i in self.inputs for o in range(len(self.map.codomain.blocks))]
+        return [pair for pair in pairs if pair[1] not in self.refuted or pair in self.outcomes]
 
     def _pending(self) -> list[Pair]:
         return [pair for pair in self._pairs() if pair not in self.outcomes and pair not in self.silent]
@@ -113,6 +117,12 @@ class Protocol:
         for pair in self._pairs():
             if not (self.map.domain.blocks[pair[0]].size and self.map.codomain.blocks[pair[1]].size):
                 self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, "the input or the output is empty")
+
+    def _settle_without_graph(self, site: Site) -> None:
+        """Settle outputs that carry no graph although they change, by the one pair that shows it."""
+        found = refuted_without_graph(site)
+        self.outcomes |= {pair: outcome for pair, outcome in found.items() if pair[0] in self.inputs}
+        self.refuted = {output for input_, output in found if input_ in self.inputs}
 
     def _decide(self, site: Site) -> None:
         """Judge all pairs by small steps at the point, and those on kinks or with NaN at points close by."""
@@ -144,7 +154,7 @@ class Protocol:
 
     def _take_large_steps(self, site: Site) -> None:
         """Try large steps where values are too rough for small ones, for each pair at the point where it was judged."""
-        for pair, outcome in list(self.outcomes.items()):
+        for pair, outcome in [each for each in self.outcomes.items() if each[0][1] not in self.refuted]:
             self.outcomes[pair] = with_large_steps(self.elsewhere.get(pair, site), outcome, self.significance)
         self._resolve_zeros(site)
 

@@ -212,7 +212,7 @@ def with_evidence(site: Site, outcome: BlockOutcome, decision: Decision, most: i
             wrong = None if found is None else found.entries
         columns = _columns_to_show(site, n, wrong)
     table = make_table(site, outcome.input, outcome.output, columns, most=most)
-    return replace(outcome, wrong_columns=wrong) if table is None else _with_table(outcome, table, wrong)
+    return replace(outcome, wrong_columns=wrong) if table is None else with_table(outcome, table, wrong)
 
 
 @final
@@ -258,10 +258,10 @@ class EvidenceBudget:
 def with_wide_evidence(site: Site, outcome: BlockOutcome, known: Table | None) -> BlockOutcome:
     """Add the table measured over large steps, for a pair that differs over large steps only, unless it is `known`."""
     table = wide_columns(site, outcome.input, outcome.output) if known is None else known
-    return outcome if table is None else _with_table(outcome, table, None)
+    return outcome if table is None else with_table(outcome, table, None)
 
 
-def _with_table(outcome: BlockOutcome, table: Table, wrong: Indices | None) -> BlockOutcome:
+def with_table(outcome: BlockOutcome, table: Table, wrong: Indices | None) -> BlockOutcome:
     """Add a table, and take the error and bound of the outcome from it."""
     with np.errstate(all="ignore"):
         error = np.abs(table.claimed - table.numeric)
