@@ -49,6 +49,8 @@ FLAGS = frozenset((
     "normalize", "reverse", "flag", "largest", "descending", "exclusive", "upper", "lower", "unbiased",
     "affine", "hard", "symmetric", "transpose", "transposed", "bidirectional",
 ))  # fmt: skip
+FLAG_NAMES = re.compile(r"(?:is|use|has|with|return|enable|needs?|should)_\w+")
+"""Names that say that an argument is true or false."""
 WORDS: Mapping[str, Values] = {
     "reduction": ("mean", "sum", "none"), "reduce": ("sum", "mean", "amax"),
     "mode": ("sum", "mean", "nearest", "max", "constant"), "activation": ("relu", "tanh"),
@@ -142,6 +144,13 @@ def is_layers_parameter(name: str) -> bool:
 def named_as_bias(name: str) -> bool:
     """Whether an argument is called as the bias of a layer is: `b`, `b1`, `bias`."""
     return re.match(r"b(?:\d|_|ias|$)", name.lower()) is not None
+
+
+def flag_values(word: str) -> Values:
+    """The values of what is called as a flag is, likeliest first; none for another name."""
+    if word in FLAGS:
+        return (True, False)
+    return (False, True) if FLAG_NAMES.fullmatch(word) else ()
 
 
 def says_number(name: str) -> bool:

@@ -120,6 +120,16 @@ def _asserted(own: str, helpers: str, names: Sequence[str]) -> tuple[Mapping[str
     return asserted_shapes((own, helpers), names)
 
 
+def _compared(
+    trees: Sequence[ast.Module | None], names: Sequence[str], gradients: Sequence[bool | None]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The tensors that are demanded to be positive, and those of one entry, which is compared with a number."""
+    tensors = frozenset(name for name, gradient in zip(names, gradients, strict=True) if gradient is True)
+    from gradcli.inputs.hints.uses.asserted import compared_with_numbers, demanded_positive
+
+    return demanded_positive(trees) & tensors, compared_with_numbers(trees) & tensors
+
+
 def _tuples(texts: Sequence[str], names: Sequence[str]) -> Mapping[str, tuple[Any, ...]]:
     if not any(re.search(r"\b(?:tuple|list)s?\s+of\s", text, re.IGNORECASE) for text in texts):
         return {}
@@ -155,8 +165,10 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     complexes = complex_among(values.complexes, {**values.shapes, **shapes}, (tree, tree_of(text)))
     uses = _uses(info, names, (own, text), tree, used := ChainMap(*map(surroundings, _functions(info))))
     reals = values.reals.union(names if uses.complex else ())
-    values = replace(values, domains={**one_hot, **values.domains}, complexes=complexes, reals=reals)
     gradients = _gradients(text, len(names))
+    positive, single = _compared((tree, tree_of(uses.helpers)), names, gradients)
+    domains = {**dict.fromkeys(positive, "positive"), **one_hot, **values.domains}
+    values = replace(values, domains=domains, complexes=complexes, reals=reals)
     arrays = arrays_written_into(tree, names)
     scalars = [n for n, given in zip(names, gradients, strict=True) if given is not False or n in arrays]
     documented = {**{n: () for n in scalars if values.types.get(n) == "scalar"}, **entries, **values.shapes, **shapes}
@@ -186,7 +198,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         letters={**unpacked, **counted, **einsum_letters(info.forward)},
         written=written_into(tree, names),
         arrays=arrays,
-        single=single_entries(tree, names),
+        single=single_entries(tree, names) | single,
         numbers=numbers,
         marks_dirty=".mark_dirty(" in setup,
         helpers=uses.helpers,

@@ -237,6 +237,19 @@ class SourceHints:
         tests = [n.test for tree in self._trees for n in nodes_of(tree) if isinstance(n, ast.If | ast.IfExp)]
         return any(_stands_for(part, name) for test in tests for part in _conditions(test))
 
+    def is_flag(self, name: str) -> bool:
+        """Whether forward and backward branch on an argument and do nothing else with it than to keep it."""
+        if not self.is_condition(name):
+            return False
+        used = [
+            node
+            for tree in self._trees
+            for node in nodes_of(tree)
+            if isinstance(node, ast.BinOp | ast.Compare | ast.Call)
+        ]
+        parts = [part for node in used for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+        return not any(_stands_for(part, name) for part in parts)
+
     def _literal(self, node: ast.expr) -> object:
         """The value of a constant, also of a negative or infinite one, or of a global name; None for anything else."""
         match node:

@@ -137,7 +137,7 @@ def suggested(word: str, gradient: bool | None, names: Sequence[str]) -> tuple[S
         (argument_names.WHOLE_NUMBERS.get(word), sure),
         (argument_names.REAL_NUMBERS.get(word), sure),
         (argument_names.WORDS.get(word), 4.0),
-        ((True, False) if word in argument_names.FLAGS else None, 3.0),
+        (argument_names.flag_values(word) or None, 3.0),
     ):
         if values is not None:
             return values, 0.0, offset
@@ -205,8 +205,8 @@ def sure_constants(parameter: Parameter) -> Sequence[Any]:
     word = parameter.name.lower().strip("_")
     if parameter.annotation and (excludes_tensors(parameter.annotation) or names_tensors(parameter.annotation)):
         return annotated_values(word, parameter.annotation) or ()
-    if word in argument_names.FLAGS:
-        return (True, False)
+    if flags := argument_names.flag_values(word):
+        return flags
     known = (argument_names.WHOLE_NUMBERS, argument_names.REAL_NUMBERS, argument_names.WORDS)
     named = next((values[word] for values in known if word in values and len(word) > 1), ())
     endings = (values for pattern, values, offset in argument_names.ENDINGS if offset > 1 and re.search(pattern, word))

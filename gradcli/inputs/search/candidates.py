@@ -11,7 +11,7 @@ from gradcli.cases import InputSpec
 from gradcli.frozen import dataclass
 from gradcli.inputs.domains import CLASSES, INTEGRAL, LABELS, MATRICES
 from gradcli.inputs.hints import argument_names
-from gradcli.inputs.hints.argument_names import excludes_tensors, names_tensors
+from gradcli.inputs.hints.argument_names import excludes_tensors, flag_values, names_tensors
 from gradcli.inputs.hints.kinds import (
     MASK_COST,
     NAMED_INDEX_COST,
@@ -182,8 +182,8 @@ def slot_for(
         base = 4.0 if name in hints.objects else min(base, NUMBER_COST) if is_number else base
         costs.put_values(NUMBER_COST - 0.4, numbers, 0.2)
         costs.put_values(PASSED_COST, _defaults(word, parameter, gradient, names, hints))
-        is_condition = gradient is not True and hints.is_condition(name)
-        costs.put_values(COMPARED_COST, (True, False) if is_condition else ())
+        if is_condition := gradient is not True and hints.is_condition(name):
+            costs.put_values(0.0 if hints.is_flag(name) else COMPARED_COST, flag_values(word) or (False, True))
         _add_any_constant(costs, base + is_condition + 3.6 * hints.is_input(position), word)
         if gradient is not True:
             number = -0.1 if word in argument_names.WORDS else COMPARED_COST
@@ -218,7 +218,7 @@ def seems_a_number(name: str, hints: SourceHints) -> bool:
         or any(bonus >= SURE_BONUS for bonus in hints.rank_bonuses(name, first=False).values())
     )
     is_used = max(hints.index_bonus(name), hints.mask_bonus(name)) > 0
-    return name in hints.numbers and not (is_said or is_used or means_tensor(name))
+    return name in hints.numbers and not (is_said or is_used or means_tensor(name) or hints.is_flag(name))
 
 
 def word_of(name: str) -> str:

@@ -45,7 +45,7 @@ def _constants(parameter: Parameter) -> Sequence[Any]:
     """The values that an annotation or a name suggests, none for what is taken to be a size."""
     head = re.split(r"[\[| ]", parameter.annotation or "")[0].rpartition(".")[2]
     word = parameter.name.lower().strip("_")
-    if head == "bool" or (not head and word in argument_names.FLAGS):
+    if head == "bool" or (not head and argument_names.flag_values(word)):
         return (True, False)
     if head == "str" or (not head and word in argument_names.WORDS):
         return argument_names.WORDS.get(word, ("mean", "sum", "none"))

@@ -1,8 +1,8 @@
-"""The shapes that forward and its helpers demand of arguments: `B, N = A.shape`, `assert b.shape == (B, N - 1)`."""
+"""What forward and its helpers demand of arguments: `assert b.shape == (B, N - 1)`, `assert alpha > 0`."""
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from gradcli.inputs.hints.documented_shapes import Axis
 from gradcli.sources import nodes_of, tree_of
@@ -34,6 +34,50 @@ def asserted_shapes(sources: Sequence[str], names: Collection[str]) -> tuple[dic
                 if shapes is found or used.intersection(map(str, axes)):
                     kept.setdefault(name, tuple(_apart(axis, number, names) for axis in axes))
     return demanded, named
+
+
+def compared_with_numbers(trees: Iterable[ast.Module | None]) -> frozenset[str]:
+    """The variables that a branch or an assertion compares with a number: only one entry has a truth value."""
+    branches = (ast.Assert, ast.If, ast.IfExp, ast.While)
+    tests = [n.test for tree in trees if tree is not None for n in nodes_of(tree) if isinstance(n, branches)]
+    parts = [part for test in tests for part in (test.values if isinstance(test, ast.BoolOp) else [test])]
+    return frozenset(name for part in parts for name, _, _ in _comparisons(part))
+
+
+def demanded_positive(trees: Iterable[ast.Module | None]) -> frozenset[str]:
+    """The variables without whose being positive forward raises, each entry where they have several."""
+    found: set[str] = set()
+    above: tuple[type[ast.cmpop], ...]
+    for node in (each for tree in trees if tree is not None for each in nodes_of(tree)):
+        match node:
+            case ast.Assert(test=test):
+                tests, above = _joined(test, ast.And), (ast.Gt, ast.GtE)
+            case ast.If(test=test, body=[ast.Raise(), *_]):
+                tests, above = _joined(test, ast.Or), (ast.Lt, ast.LtE)
+            case _:
+                continue
+        parts = [pair for each in tests for pair in _comparisons(_entries_of(each))]
+        found.update(name for name, operator, number in parts if number == 0 and isinstance(operator, above))
+    return frozenset(found)
+
+
+def _comparisons(node: ast.expr) -> Iterator[tuple[str, ast.cmpop, float]]:
+    """The name, operator and number of `name > 0`."""
+    match node:
+        case ast.Compare(
+            left=ast.Name(id=name), ops=[operator], comparators=[ast.Constant(value=int() | float() as n)]
+        ):
+            yield name, operator, n
+
+
+def _entries_of(node: ast.expr) -> ast.expr:
+    """The comparison within `(x > 0).all()` and `torch.all(x > 0)`, and any other expression itself."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Compare() as inner, attr="all" | "any"), args=[]):
+            return inner
+        case ast.Call(func=ast.Attribute(attr="all" | "any"), args=[ast.Compare() as inner]):
+            return inner
+    return node
 
 
 def _unpacked(statement: ast.stmt, names: Collection[str]) -> Iterator[tuple[str, Axes]]:
