@@ -120,7 +120,7 @@ class FunctionBackend(Backend):
         )
 
     def attempt(self, target: object, arguments: Sequence[Argument], *, gradients: bool = False) -> Trial:
-        """Run forward once, silently, with generators restored."""
+        """Run forward once, silently, with generators restored; an error is that at the arguments' own precision."""
         function, given = self._taken_apart(target, arguments)
         raised, low = in_64_bits(given)
         inspector = Inspector(self.framework, self.origin(target) if gradients else None)
@@ -128,8 +128,7 @@ class FunctionBackend(Backend):
         if trial.error is None or not low:
             return trial
         casting = Caller(self.framework, function, raised, casts=low)
-        other = self._trial(casting, inspector, gradients=gradients)
-        return other if other.error is None else trial
+        return self._trial(casting, inspector, gradients=gradients)
 
     def _trial(self, caller: Caller, inspector: Inspector, *, gradients: bool) -> Trial:
         arguments = caller.arguments

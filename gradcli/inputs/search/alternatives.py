@@ -146,9 +146,7 @@ def other_modes(slots: Sequence[Slot], hints: SourceHints, guess: Guess) -> Iter
     yield from (with_value(guess, index, not slots[index].parameter.default) for index in flags)
     for index, (slot, choice) in enumerate(zip(slots, guess.skeleton, strict=True)):
         default = slot.parameter.default
-        if choice.kind == "value" and isinstance(choice.value, bool) and slot.fixed is None:
-            yield with_value(guess, index, not choice.value)
-        elif choice.kind == "value" and not slot.parameter.has_default:
+        if choice.kind == "value" and not slot.parameter.has_default:
             kinds = (int, float) if type(choice.value) in (int, float) else (type(choice.value),)
             others = [value for value in _compared(slot, hints) if type(value) in kinds]
             words = argument_names.WORDS["reduction"] if others and isinstance(choice.value, str) else ()

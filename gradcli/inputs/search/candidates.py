@@ -44,7 +44,7 @@ PASSED_COST = -0.1
 COMPARED_COST = 0.45
 """Of a number that the source compares an argument with: more than for class numbers."""
 NONE_COST = 0.5
-"""The cost of None where forward tests for it and there is no default: higher than that of a tensor."""
+"""What None costs more than the likeliest tensor where forward tests for it and there is no default."""
 UNSURE_LABEL_COST = 0.35
 """Of a tensor that documentation says to get no gradient, where the source does not tell: less than one for which
 backward returns None (0.7), and more than one for which it returns a gradient."""
@@ -188,7 +188,8 @@ def slot_for(
         if gradient is not True:
             number = -0.1 if word in argument_names.WORDS else COMPARED_COST
             _add_compared(costs, hints.compared_with(name), number)
-    costs.put_values(NONE_COST, (None,) if not parameter.has_default and hints.may_be_none(name) else ())
+    least = min(0.0, *(cost for choice, cost in costs.found.items() if choice.is_tensor))
+    costs.put_values(least + NONE_COST, (None,) if not parameter.has_default and hints.may_be_none(name) else ())
     if name in hints.read or any(choice.kind == "value" for choice in costs.found):
         costs.put(NUMBER_TENSOR_COST, Choice(kind="number-tensor"))
     if not parameter.has_default:
@@ -243,8 +244,7 @@ class _Costs:
 
 def _add_any_constant(costs: _Costs, base: float, word: str = "") -> None:
     """Add constants of every kind, but no flags for what is called as a number is."""
-    numbers = (argument_names.REAL_NUMBERS, argument_names.WHOLE_NUMBERS, argument_names.PERHAPS_NUMBERS)
-    no_flag = any(word in each for each in numbers)
+    no_flag = word in {*argument_names.REAL_NUMBERS, *argument_names.WHOLE_NUMBERS, *argument_names.PERHAPS_NUMBERS}
     values = [each for each in argument_names.ANY_CONSTANT if not (no_flag and isinstance(each, bool))]
     costs.put_values(base, values, 0.2)
 

@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+import traceback
 from collections.abc import Sequence
 from typing import final
 
@@ -202,13 +203,24 @@ def complains_of_broadcast(message: str) -> bool:
 
 def complains_of_precision(message: str) -> bool:
     """Whether the precision of a tensor was not the one expected."""
-    return re.search(r"\bdtypes?\b|scalar type|\bfloat(?:32|64)\b|\b(?:Float|Double)\b", message) is not None
+    words = r"\bdtypes?\b|scalar type|\bfloat(?:32|64)\b|\b(?:Float|Double)\b"
+    return re.search(rf"{words}|(?:expect|must|should|requir|support)\w*\b.*(?<!not )\bfloat\b", message) is not None
 
 
-def refuses_double(message: str) -> bool:
-    """Whether tensors of 64 and of 32 bits met, or the largest number of one precision was too large for another."""
+def refuses_double(error: BaseException | None) -> str:
+    """What forward raised about tensors of 64 bits, empty where it is about something else.
+
+    Tensors of 64 and of 32 bits met, the largest number of one precision was too large for another, or another dtype
+    was asserted.
+    """
+    message = str(error)
     double, single = (re.search(rf"\b(?:{name})\b", message) for name in ("Double|float64", "Float|float32"))
-    return (double is not None and single is not None) or "without overflow" in message
+    if (double is not None and single is not None) or "without overflow" in message:
+        return message
+    if isinstance(error, AssertionError) and (frames := traceback.extract_tb(error.__traceback__)):
+        line = frames[-1].line or ""
+        return line if re.search(r"\bassert\b.*\b(?:float32|\w+\.float|FloatTensor)\b", line) else ""
+    return ""
 
 
 def complains_of_values(message: str) -> bool:

@@ -63,6 +63,7 @@ class Inference:
 def infer(
     info: TargetInfo, attempt: Attempt, *, seed: int = 0, fixed: Sequence[InputSpec] = (),
     budget_tries: int = SEARCH_TRIES, limit_seconds: float = LIMIT_SECONDS, attempt_backward: Attempt | None = None,
+    dtype: str = "float64",
 ) -> Inference:  # fmt: skip
     """Inputs for a target that has none given.
 
@@ -74,6 +75,7 @@ def infer(
         budget_tries: calls of forward after which the search ends where none of them found inputs.
         limit_seconds: seconds, without waits for a processor, after which it ends although tries are left, with a note.
         attempt_backward: as `attempt`, with gradients; breaks ties between inputs that forward accepts equally.
+        dtype: in which forward is run, for the flags that an error suggests.
 
     Returns:
         The inputs, and other sets of inputs that forward accepts within its contract.
@@ -117,7 +119,7 @@ def infer(
             )
         failures.append(trials)
     best = farthest(failures)
-    refusal = InputsNotFoundError(failure_text(info, best, budget))
+    refusal = InputsNotFoundError(failure_text(info, best, budget, dtype))
     refusal.refuses_double = next((each.refuses_double for each in failures if each.refuses_double), "")
     raise refusal from (None if best is None else best.error)
 

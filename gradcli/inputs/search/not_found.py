@@ -30,13 +30,14 @@ _DEEPEST = 2
 _TENSORS_WANTED = re.compile(r"must be (?:tuple|list) of Tensors, not Tensor")
 
 
-def failure_text(info: TargetInfo, best: Failure | None, budget: Budget) -> str:
+def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, dtype: str) -> str:
     """What was tried, the error of the attempt that got furthest into forward, and how inputs can be given.
 
     Args:
         info: the target.
         best: the failure of the attempt that got furthest, if there was any.
         budget: what the search has used.
+        dtype: of the tensors that were tried.
     """
     names = [parameter.name for parameter in info.parameters]
     if not names:
@@ -63,7 +64,7 @@ def failure_text(info: TargetInfo, best: Failure | None, budget: Budget) -> str:
     if budget.ran_late is not None:
         lines.append(f"  {budget.ran_late}")
     required = [parameter for parameter in info.parameters if not parameter.has_default] or list(info.parameters)
-    lines.append(f"  {_how_to_give(info, required, best)}")
+    lines.append(f"  {_how_to_give(info, required, best, dtype)}")
     return "\n".join(lines)
 
 
@@ -82,7 +83,7 @@ def _what_was_raised(error: BaseException, message: str) -> list[str]:
     return [f"closest attempt failed with: {type(error).__name__}: {message}"]
 
 
-def _how_to_give(info: TargetInfo, parameters: Sequence[Parameter], best: Failure | None) -> str:
+def _how_to_give(info: TargetInfo, parameters: Sequence[Parameter], best: Failure | None, dtype: str) -> str:
     names = [parameter.name for parameter in parameters]
     called = functions_called(info, names)
     if called:
@@ -96,8 +97,9 @@ def _how_to_give(info: TargetInfo, parameters: Sequence[Parameter], best: Failur
         shapes = _documented(info)
         arrays = arrays_written_into(tree_of(source_of(info.forward)), names)
         objects = read_hints(info, [parameter.name for parameter in info.parameters]).objects
+        kind = "" if dtype == "float64" else f",dtype={dtype}"
         flags = " ".join(
-            _flag(each, shapes.get(each.name, "3x4"), objects.get(each.name, ()), is_array=each.name in arrays)
+            _flag(each, shapes.get(each.name, "3x4") + kind, objects.get(each.name, ()), is_array=each.name in arrays)
             for each in parameters
         )
         return f"give the inputs: {flags} (a tensor by -i NAME=SHAPE, a constant by -a NAME=VALUE)"

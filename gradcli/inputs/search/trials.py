@@ -365,11 +365,11 @@ class Trials:
         slip = isinstance(failure.error, NameError) and not isinstance(failure.error, UnboundLocalError)
         endless = isinstance(failure.error, RecursionError)
         slip |= endless or (isinstance(failure.error, AttributeError) and not lacked_by_a_constant(failure.error))
+        slip |= bool(refused := refuses_double(failure.error))
+        self.refuses_double = self.refuses_double or refused
         best = None if self.best is None else self.best.error
         same = best is None or str(failure.error) == str(best) or (endless and isinstance(best, RecursionError))
         self._slips = self._slips + 1 if slip and same else 0
-        if not self.refuses_double and refuses_double(failure.message):
-            self.refuses_double = failure.message
         if self.best is None or failure.progress > self.best.progress:
             self.best = failure
         return failure

@@ -83,7 +83,15 @@ def _found_in(
 
 def _found_by(attempts: "_Attempts", case: CheckCase, fixed: tuple[InputSpec, ...], tries: int) -> Inference:
     way, backward = attempts.way, attempts.backward
-    search = partial(infer, way.info, seed=case.seed, fixed=fixed, attempt_backward=backward, budget_tries=tries)
+    search = partial(
+        infer,
+        way.info,
+        seed=case.seed,
+        fixed=fixed,
+        attempt_backward=backward,
+        budget_tries=tries,
+        dtype=attempts.dtype,
+    )
     if attempts.backend.name == "numpy":
         return _found_by_both(search, attempts.both, attempts.forward, case.seed)
     return search(attempts.forward)

@@ -180,15 +180,15 @@ def _inferred(
         if info.outer:
             return _inferred(backend, target, replace(info, parameters=info.outer, outer=()), case, fixed)
         said = error.refuses_double or str(error.__cause__)
+        refusal = f"forward raises with float64 inputs ({next(iter(said.splitlines()), '')})"
         if case.settings.dtype != "float64" or not (error.refuses_double or complains_of_precision(said)):
             raise
         try:
             with backend.session(lazy=False):
                 supply = _searched(backend, target, info, case, fixed, "float32")
-        except InputsNotFoundError:
-            raise error from error.__cause__
-        refusal = next(iter(said.splitlines()), "")
-    note = f"the inputs are float32, because forward raises with float64 inputs ({refusal})"
+        except InputsNotFoundError as again:
+            raise InputsNotFoundError(f"{again}\n  {refusal}, and those tried last are float32") from again.__cause__
+    note = f"the inputs are float32, because {refusal}"
     return replace(supply, notes=(note, *supply.notes))
 
 
