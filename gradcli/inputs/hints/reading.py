@@ -122,12 +122,12 @@ def _asserted(own: str, helpers: str, names: Sequence[str]) -> tuple[Mapping[str
 
 def _compared(
     trees: Sequence[ast.Module | None], names: Sequence[str], gradients: Sequence[bool | None]
-) -> tuple[frozenset[str], frozenset[str]]:
-    """The tensors that are demanded to be positive, and those of one entry, which is compared with a number."""
+) -> tuple[dict[str, str], frozenset[str]]:
+    """The domains of what forward demands to be positive; and the tensors of one entry, compared with a number."""
     tensors = frozenset(name for name, gradient in zip(names, gradients, strict=True) if gradient is True)
     from gradcli.inputs.hints.uses.asserted import compared_with_numbers, demanded_positive
 
-    return demanded_positive(trees) & tensors, compared_with_numbers(trees) & tensors
+    return dict.fromkeys(demanded_positive(trees) & tensors, "positive"), compared_with_numbers(trees) & tensors
 
 
 def _tuples(texts: Sequence[str], names: Sequence[str]) -> Mapping[str, tuple[Any, ...]]:
@@ -147,8 +147,7 @@ def _random_keys(info: TargetInfo, names: Sequence[str], source: str) -> Mapping
 
 
 def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
-    own = source_of(info.forward)
-    text = source_of(None if info.inner else info.backward)
+    own, text = source_of(info.forward), source_of(None if info.inner else info.backward)
     annotations = {each.name: each.annotation for each in info.parameters if each.annotation is not None}
     written = _as_written(info, names)
     called = list(dict.fromkeys(written.values()))
@@ -166,9 +165,8 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     uses = _uses(info, names, (own, text), tree, used := ChainMap(*map(surroundings, _functions(info))))
     reals = values.reals.union(names if uses.complex else ())
     gradients = _gradients(text, len(names))
-    positive, single = _compared((tree, tree_of(uses.helpers)), names, gradients)
-    domains = {**dict.fromkeys(positive, "positive"), **one_hot, **values.domains}
-    values = replace(values, domains=domains, complexes=complexes, reals=reals)
+    signs, single = _compared((tree, tree_of(uses.helpers)), names, gradients)
+    values = replace(values, domains={**signs, **one_hot, **values.domains}, complexes=complexes, reals=reals)
     arrays = arrays_written_into(tree, names)
     scalars = [n for n, given in zip(names, gradients, strict=True) if given is not False or n in arrays]
     documented = {**{n: () for n in scalars if values.types.get(n) == "scalar"}, **entries, **values.shapes, **shapes}

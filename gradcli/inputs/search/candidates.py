@@ -173,9 +173,8 @@ def slot_for(
     if parameter.has_default:
         costs.put(0.0, OMITTED)
         tensor_offset = max(tensor_offset, 1.3 if parameter.default is None else 4.0)
-    tensor_offset = max(tensor_offset, STATIC_COST) if parameter.static else tensor_offset
-    if is_number := seems_a_number(name, hints) and not parameter.has_default:
-        tensor_offset = max(tensor_offset, NOT_A_TENSOR_COST)
+    is_number = seems_a_number(name, hints) and not parameter.has_default
+    tensor_offset = max(tensor_offset, STATIC_COST * parameter.static, NOT_A_TENSOR_COST * is_number)
     _add_tensors(costs, word, name, position, names, tensor_offset, hints, parameter.annotation or "")
     if not parameter.has_default and not is_array:
         base = 4.5 if gradient is True else 0.55 if gradient is False and _may_be_constant(word) else CONSTANT_COST

@@ -61,9 +61,8 @@ class Inference:
 
 
 def infer(
-    info: TargetInfo, attempt: Attempt, *, seed: int = 0, fixed: Sequence[InputSpec] = (),
+    info: TargetInfo, attempt: Attempt, *, seed: int = 0, fixed: Sequence[InputSpec] = (), dtype: str = "float64",
     budget_tries: int = SEARCH_TRIES, limit_seconds: float = LIMIT_SECONDS, attempt_backward: Attempt | None = None,
-    dtype: str = "float64",
 ) -> Inference:  # fmt: skip
     """Inputs for a target that has none given.
 
@@ -118,8 +117,7 @@ def infer(
                 documented=names_of_documented_shape(solution.guess, slots, hints.documented),
             )
         failures.append(trials)
-    best = farthest(failures)
-    refusal = InputsNotFoundError(failure_text(info, best, budget, dtype))
+    refusal = InputsNotFoundError(failure_text(info, best := farthest(failures), budget, dtype))
     refusal.refuses_double = next((each.refuses_double for each in failures if each.refuses_double), "")
     raise refusal from (None if best is None else best.error)
 
