@@ -204,11 +204,8 @@ def make_claim(
 
     Args:
         map_: the map; its vjp is called, and its value if that comes with the vjp.
-        x: the point.
-        rng: draws the cotangents.
         projections: the number of rows for every output block. By default all outputs of a small map, otherwise 3, or
             2 for very many outputs.
-        witness: the reference.
 
     Returns:
         The claim, and the reference's gradients of the claimed rows; None if there are none, or they are not finite.

@@ -173,11 +173,7 @@ def judge(reading: Reading, rows: Mask, entry_scale: float, columns: int, signif
     significance is raised for many entries (`of_sum`).
 
     Args:
-        reading: the measured direction.
-        rows: the rows of that output block.
         entry_scale: the largest |claimed entry| · scale of the pair.
-        columns: the number of entries that the direction moves.
-        significance: relative error below which a difference does not matter.
     """
     with np.errstate(all="ignore"):
         rows = rows & ~(reading.claimless & ~reading.broken)

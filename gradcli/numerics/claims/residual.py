@@ -200,7 +200,6 @@ def stretch(
     """Measure the residual of the claim along a direction.
 
     Args:
-        site: the point, without a reference.
         direction: the direction v; t = 1 changes x by about its own magnitude.
         reach: T; all parameters t lie in [-T, T].
         asked: the claimed rows to measure. The results for other rows are meaningless.
@@ -251,10 +250,8 @@ def unclaimed_stretch(site: Site, direction: Vector, reach: float, outputs: Vect
     `slope` is then the slope of the output, and its uncertainty contains the curvature of the output.
 
     Args:
-        site: the point.
         direction: the direction v; t = 1 changes x by about its own magnitude.
         reach: T; all parameters t lie in [-T, T].
-        outputs: numbers of the outputs.
 
     Returns:
         None if an output is not finite on the interval.

@@ -100,10 +100,6 @@ class Site:
         """Round x to the grid, and compute the claim and the reference there.
 
         Args:
-            map_: the map.
-            x: the point.
-            rng: draws cotangents and directions.
-            witness: the reference.
             projections: rows for every output block; by default 1 with a reference, otherwise as in `make_claim`.
 
         Raises:
@@ -323,8 +319,6 @@ class Site:
         """Measure the slopes of all rows along v with three pairs of values, to compare them with the claim.
 
         Args:
-            v: the direction.
-            focus: which entries it moves.
             start: the largest step is between this and 2.2 times this.
             enough: decides from the two smaller pairs whether the third may be left out.
         """

@@ -27,10 +27,6 @@ def certain(site: Site, kink: KinkNote) -> bool:
     slopes along each entry may be zero, while the gradient close by is one in some entry. The claim therefore counts as
     right if it lies between the smallest and the largest entry of its row at the nearby points.
 
-    Args:
-        site: the point.
-        kink: the entry, with its one-sided slopes and its claim.
-
     Returns:
         Also True if the claim is not finite. Also False if the output or the slopes are not known, or backward gives no
         finite row at any nearby point.

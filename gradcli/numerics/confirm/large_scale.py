@@ -50,9 +50,6 @@ def with_large_steps(
     of a rounding plateau, or that of a fixed number of iterations. Any other outcome is returned unchanged.
 
     Args:
-        site: the point, with its reference if there is one.
-        outcome: the outcome that small steps gave.
-        significance: errors below this part of the pair's largest entry do not matter.
         only_agreement: whether an UNDECIDED pair may agree, but not differ. Showing that it differs takes far more
             evaluations.
     """
@@ -88,10 +85,6 @@ def is_zero_of_an_iteration(site: Site, outcome: BlockOutcome) -> bool:
     An iterative projection onto a polytope, whose nearest point is a vertex, has the derivative zero. The computed
     vertex moves with the input nevertheless, by the error that stopping early leaves, so that the derivative zero
     cannot be confirmed at this point.
-
-    Args:
-        site: the point, without a reference.
-        outcome: the outcome of the pair.
     """
     claimed = site.claim.forms[site.claim.block == outcome.output][:, site.map.domain.slices[outcome.input]]
     return site.claim.finite and not claimed.any() and iterates(site)
@@ -106,10 +99,6 @@ def agreed_in_half_precision(site: Site, pair: Pair) -> BlockOutcome | None:
     """Compare a pair whose values are float16 or bfloat16 numbers over large steps, before small ones are tried.
 
     Small steps would show only the rounding of such values. A forward that iterates is not compared here.
-
-    Args:
-        site: the point, with its reference if there is one.
-        pair: the numbers of the input block and the output block.
 
     Returns:
         The agreement; None if the claim does not agree over large steps, or if the conditions above do not hold. The

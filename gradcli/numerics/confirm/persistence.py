@@ -184,13 +184,8 @@ def _better_explanation(
     """Why a right claim may differ from finite differences in the rows `left`: the kind of doubt, and a sentence.
 
     Args:
-        site: the point.
-        output: the output block.
-        places: the entries of the input block.
-        first: the direction along which the claim differs.
         left: the rows that differ at all step sizes; if none does, that is the reason.
         spread: for every row, how much the slopes of different step sizes contradict each other.
-        latest: the larger one of the differences measured so far.
 
     Returns:
         None, None if there is no such reason.

@@ -114,8 +114,6 @@ def disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
     show it.
 
     Args:
-        site: the point, without a reference.
-        pair: the numbers of the input block and the output block.
         significance: errors below this part of the pair's largest entry do not matter. If forward iterates, errors
             below 1e-3 do not either: a new last step may start at length zero, so that no jump shows how large the
             errors of stopping early are.
@@ -235,10 +233,6 @@ def _worst(site: Site, case: _Case, direction: Vector, focus: Focus, only: int |
     contradict. A length at which the row takes fewer than `MANY` different values cannot show it.
 
     Args:
-        site: the point.
-        case: the pair.
-        direction: the direction.
-        focus: which entries it moves.
         only: the row to look at; None for all.
     """
     rows = np.flatnonzero(site.claim.block == case.pair[1]) if only is None else np.array([only])

@@ -66,11 +66,6 @@ def small_outputs(site: Site, result: PairResult, pair: Pair) -> SmallOutputs | 
 
     Their values are at most 1e-4 of the largest (`UNBALANCED`); of a claim that seems wrong in some rows, at most 1e4
     times the largest value of these. They change over the shortest step, and their claims are not noise.
-
-    Args:
-        site: the point.
-        result: what small steps showed for the pair.
-        pair: the numbers of the input block and the output block.
     """
     inside, outside = site.map.domain.slices[pair[0]], site.map.codomain.slices[pair[1]]
     values = site.outputs[outside]

@@ -89,7 +89,6 @@ def suspect_rows(site: Site, pair: Pair, reading: Reading) -> SuspectRows:
 
     Args:
         site: the point at which the pair was judged.
-        pair: the numbers of the input block and the output block.
         reading: a measured direction through the input block, and perhaps others.
     """
     own = _in_full(site, pair, reading)
@@ -172,7 +171,6 @@ def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Ve
 
     Args:
         site: the point, with the claim of every single row.
-        inside: the input block.
         rows: the flat numbers of the candidates.
         sizes: their largest scaled entries.
         worst: the claimed gradient of the worst candidate.
@@ -274,7 +272,6 @@ def differing(outcome: BlockOutcome, single: Mapping[int, BlockOutcome]) -> Bloc
     """Combine the outcome of a pair with those of single rows, each verified as a map of its own.
 
     Args:
-        outcome: the outcome of the pair.
         single: the outcomes of the rows, by their number in the output block.
 
     Returns:

@@ -83,8 +83,6 @@ def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> di
 
     Args:
         site: the given point, where both are zero.
-        pairs: the pairs to decide.
-        significance: errors below this part of the pair's largest entry do not matter.
     """
     found = _at_points(site, pairs, significance)
     if site.map.given:
@@ -98,9 +96,6 @@ def without_large_outputs(
     """Decide a pair by its outputs of small value alone, if rounding of larger ones hides a claim that is not zero.
 
     Args:
-        site: the given point.
-        here: what small steps showed there.
-        pair: the numbers of the input block and the output block.
         other: what other points showed; where the claim differs there, that decides.
         of_rows: verifies some rows of a pair as a map of their own.
 
@@ -129,9 +124,7 @@ def _agreeing_nearby(site: Site, wrong: Mapping[Pair, Elsewhere], significance: 
     """The pairs that agree at the first point of some path away from x where claim or derivative is not zero.
 
     Args:
-        site: the given point.
         wrong: the pairs that differ somewhere, and where.
-        significance: as in `look_elsewhere`.
     """
     agreeing: dict[Pair, Elsewhere] = {}
     for path in paths_away(site) if wrong else ():

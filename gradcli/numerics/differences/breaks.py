@@ -56,7 +56,6 @@ def jump_size(ladder: Ladder, output: int, slope: float, finest: float, discrepa
 
     Args:
         ladder: the points evaluated so far; new ones are added to its line.
-        output: the number of the output.
         slope: the derivative by the smallest steps.
         finest: the smallest of these steps.
         discrepancy: the absolute difference of the estimate by large steps from `slope`.

@@ -63,7 +63,6 @@ def directional_derivative(
             there count as NaN.
         x: the point. For exact steps, its entries are multiples of 2^-44 s_i, where s_i is a power of two above |x_i|.
         v: the direction, of entries k s_i / 256 with whole |k| <= 256, so that t = 1 changes x by about its magnitude.
-        rng: draws the steps.
         f0: f(x), if it is known; saves one evaluation.
         noise: standard deviations of the outputs, known from another direction; used if all are near rounding level.
         start: the largest step lies in [start, 2 start).

@@ -68,11 +68,7 @@ def measure_pairs(
     """Evaluate three symmetric pairs along v (6 evaluations), or only the two smaller ones if they are enough.
 
     Args:
-        f: the function.
         x: the point, rounded by `directions.snap`.
-        v: the direction.
-        f0: f(x).
-        rng: draws the steps.
         start: the largest step lies in [start, 2.2 start).
         enough: decides from the two smaller pairs whether the largest may be left out; by default it is evaluated.
     """

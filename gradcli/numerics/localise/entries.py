@@ -97,8 +97,6 @@ def locate(site: Site, input_: int, output: int) -> Located | None:
     entries that would be wrong if every output depended on one entry alone (`wrong_pairs`).
 
     Args:
-        site: the point.
-        input_: the input block.
         output: the output block in whose rows the error shows.
 
     Returns:
@@ -111,8 +109,6 @@ def proven(site: Site, input_: int, output: int, entries: Indices) -> Located | 
     """Prove by finite differences along three directions that the given entries are wrong and all others are right.
 
     Args:
-        site: the point.
-        input_: the input block.
         output: the output block in whose rows the error shows.
         entries: the suspected entries, as flat indices in the input block.
 

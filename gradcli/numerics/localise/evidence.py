@@ -60,9 +60,6 @@ def make_table(
     """Measure the entries of one pair: all of a small block, otherwise the given columns or random ones.
 
     Args:
-        site: the point.
-        input_: the input block.
-        output: the output block.
         columns: the columns to measure if the block is too large for a complete table.
         most: the evaluations allowed. A block that needs more is treated as a large one, and as many columns in random
             order are measured as that allows.
@@ -133,11 +130,6 @@ def wide_columns(site: Site, input_: int, output: int) -> Table | None:
 
     Of the lengths 0.8, 0.2 and 0.05 that with the smallest uncertainty counts. A shorter one that is not the best of
     any row in the first three columns is left out.
-
-    Args:
-        site: the point.
-        input_: the input block.
-        output: the output block.
 
     Returns:
         None for a block of more than 200 columns.

@@ -47,9 +47,7 @@ def jacobian_table(
     """Differentiate the chosen outputs by the chosen inputs, one column after the other.
 
     Args:
-        map_: the map; only its values are used.
         x: the point, of length n. It is rounded to the grid first, which moves an entry by at most 3e-14 of its scale.
-        rng: draws the steps.
         columns: flat input coordinates, by default all.
         rows: flat output coordinates, by default all.
         claimed: the claimed entries (rows, columns). With them, three pairs of values are tried first, and a column

@@ -34,8 +34,6 @@ def wrong_rows(
 
     Args:
         site: the point, and the weights of the outputs (`_of_group`).
-        input_: the input block.
-        output: the output block.
         reading: a direction through the input block that has been measured with error bounds, if there is one.
         least: a group is wrong if it is off by more than this part of its largest term, and by more than the bounds.
         tries: so many groups are tried at most.
@@ -72,9 +70,6 @@ def wrong_pairs(site: Site, input_: int, output: int, direction: Vector) -> Indi
     have to be proven.
 
     Args:
-        site: the point.
-        input_: the input block.
-        output: the output block.
         direction: a direction that moves every entry of the input block, and nothing else.
 
     Returns:

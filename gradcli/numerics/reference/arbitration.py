@@ -57,10 +57,6 @@ def settle(site: Site, input_: int, output: int, discrepancy: Discrepancy, only:
     the claim is found wrong, claim and reference must also differ at a nearby point.
 
     Args:
-        site: the point, with its reference.
-        input_: the input block.
-        output: the output block.
-        discrepancy: how claim and reference differ.
         only: if given, only these entries of the block are compared; large steps are then not used.
     """
     number, vectors = _vectors(site, input_, output, only)

@@ -75,8 +75,6 @@ def compare(
 
     Args:
         site: the point; its `witness_rows` must not be None.
-        input_: the input block.
-        output: the output block.
         noise: the noise of claim and reference together, of the shape of the claim's forms, if it has been measured.
         rounding: the result of `rounding_of`, if it is known.
     """
@@ -168,9 +166,6 @@ def tail(site: Site, input_: int, output: int, noise: Matrix, most: float = 0.5)
     tail shows nowhere else. The differences must also exceed `WANTED` and `TAIL_NOISE`.
 
     Args:
-        site: the point, with its reference.
-        input_: the input block.
-        output: the output block.
         noise: the noise of claim and reference together, of the shape of the claim's forms.
         most: if there are more such entries than this part of the block, they are not a tail.
 
@@ -206,9 +201,6 @@ def supports(reading: Reading, rows: Mask, scale: float, allowed: float) -> bool
     In every row with a claim the error must be within three bounds, and the bound must be small enough.
 
     Args:
-        reading: the direction.
-        rows: the rows of the output block.
-        scale: the pair's largest scaled entry.
         allowed: the largest bound, as a part of `scale`.
     """
     ours = rows & ~reading.claimless

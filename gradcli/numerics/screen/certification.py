@@ -31,11 +31,6 @@ def certify(site: Site, agreed: dict[Pair, Discrepancy], significance: float) ->
     along each input alone; `directional_derivative` along each input alone. If claim and reference are zero, forward
     may also be a step function.
 
-    Args:
-        site: the point, with its reference.
-        agreed: the pairs, and how claim and reference compare.
-        significance: errors below this part of the pair's largest entry do not matter.
-
     Returns:
         A result for every pair; its impression is AGREES or SILENT if finite differences confirm the claim.
     """
@@ -75,10 +70,6 @@ def _through_one(
     """Certify the pairs of one input: by three pairs of values, or by `directional_derivative`.
 
     Args:
-        site: the point.
-        input_: the input block.
-        agreed: its pairs.
-        significance: errors below this part of the pair's largest entry do not matter.
         only_input: whether it is the only input, so that three pairs of values have been tried already.
     """
     found: dict[Pair, PairResult] = {}

@@ -25,9 +25,6 @@ def measured(site: Site, places: slice, focus: Focus, start: float, *, grouped: 
     """Two or three pairs of values along a random direction, and whether they meet the claim.
 
     Args:
-        site: the point.
-        places: the input block.
-        focus: which of its entries are moved.
         start: the largest step is between this and 2.2 times this.
         grouped: whether these are a group of small scale, which may miss the claim by rounding of the values.
     """

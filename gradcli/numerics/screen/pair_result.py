@@ -95,9 +95,6 @@ def certified(
     """Whether three pairs of values certify a pair of blocks: its rows meet the claim and show no kink.
 
     Args:
-        site: the point.
-        quick_reading: the three pairs of values.
-        pair: the numbers of the input block and the output block.
         part: the error allowed, as a part of the pair's largest scaled entry.
         quiet: whether the claim is zero; the error is then compared with the largest entry of this output by any input,
             or if all are zero, with the values.
@@ -124,8 +121,6 @@ def short_start(site: Site, pairs: Collection[Pair], part: float = CERTIFIED, ro
     32 ε |u·f| / t, which at t = 40 ε |u·f| / p takes 0.8 of the error p that is allowed.
 
     Args:
-        site: the point.
-        pairs: the pairs to be measured.
         part: p, as a part of the largest scaled entry of each pair.
         roundings: another factor than 40.
     """

@@ -114,7 +114,6 @@ def step_for(value: float, size: int, rng: np.random.Generator) -> tuple[float, 
     Args:
         value: the largest |u·f|, divided by the pair's largest scaled entry.
         size: the number of entries that the direction moves.
-        rng: draws the step.
     """
     rounding = ROUNDED * EPS * value
     entries = size**0.25

@@ -45,8 +45,6 @@ def wrong_in_the_tail(site: Site, agreed: dict[Pair, Discrepancy], most: float =
     Finite differences along those entries alone must support the reference. Nothing is reported if forward iterates.
 
     Args:
-        site: the point, with its reference.
-        agreed: the pairs, and how claim and reference compare.
         most: small entries are examined only if they are at most this part of the block.
     """
     found: dict[Pair, PairResult] = {}
@@ -77,7 +75,6 @@ def wrong_in_small_rows(site: Site, results: Mapping[Pair, PairResult]) -> dict[
     row with its own largest entry.
 
     Args:
-        site: the point, with its reference.
         results: the results of all pairs; only those certified by the reference are examined.
     """
     found: dict[Pair, PairResult] = {}
@@ -102,8 +99,6 @@ def bands(site: Site, output: int, slopes: Vector) -> Iterator[Vector]:
     outputs of smaller slopes have the largest weight. There are no bands if the slopes do not differ much.
 
     Args:
-        site: the point.
-        output: the block.
         slopes: the slope of every output of the block along one direction.
     """
     if are_alike(slopes):

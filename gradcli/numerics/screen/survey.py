@@ -161,7 +161,6 @@ def is_below_rounding(site: Site, pair: Pair, result: PairResult) -> bool:
 
     Args:
         site: the point whose values are compared.
-        pair: the numbers of the input block and the output block.
         result: the result, at this or another point.
     """
     place = site.map.codomain.slices[pair[1]]

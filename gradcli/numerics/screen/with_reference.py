@@ -74,13 +74,7 @@ class WitnessComparison:
 
 
 def compare_with_witness(site: Site, pairs: Sequence[Pair], significance: float) -> WitnessComparison:
-    """Compare the claim with the reference; finite differences certify both, or decide between them.
-
-    Args:
-        site: the point, with its reference.
-        pairs: the pairs to judge.
-        significance: errors below this part of the pair's largest entry do not matter.
-    """
+    """Compare the claim with the reference; finite differences certify both, or decide between them."""
     compared = WitnessComparison()
     agreed: dict[Pair, Discrepancy] = {}
     apart: dict[Pair, Discrepancy] = {}
