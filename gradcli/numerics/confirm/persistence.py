@@ -15,10 +15,11 @@ from gradcli.numerics.claims.compare import Decision, Impression, Judgement, Rea
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.directional import FINER, FIRST_STEP
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
+from gradcli.numerics.differences.three_pairs import BOUNDED_STEP
 from gradcli.numerics.localise.entries import Located
 from gradcli.numerics.maps.floats import EPS, Mask, Vector
 from gradcli.numerics.outcome import Doubt, Outcome
-from gradcli.numerics.reference.arbitration import PERSISTENT, SECOND_START
+from gradcli.numerics.reference.arbitration import PERSISTENT
 from gradcli.numerics.reference.symmetric import NOTE, on_symmetric_changes
 from gradcli.numerics.regularity.gradient_noise import nudged
 from gradcli.numerics.regularity.iteration import LOOSE, iterates, stops_early
@@ -125,7 +126,7 @@ def confirm_sparse(site: Site, input_: int, output: int, found: Located | None, 
     def judged(start: float) -> Judgement:
         return site.judge(site.quick_reading(direction, focus, start).rough(), input_, output, significance)
 
-    latest = judged(SECOND_START)
+    latest = judged(BOUNDED_STEP)
     if not (found.additive and latest.off and judged(_finer_start(site, output, latest)).off):
         return None
     if latest.error < LOOSE * latest.scale and (_claim_moves(site, direction, latest.error) or iterates(site)):
@@ -146,15 +147,15 @@ def confirm_sparse(site: Site, input_: int, output: int, found: Located | None, 
 
 
 def _finer_start(site: Site, output: int, latest: Judgement) -> float:
-    """The largest step for a second run: SECOND_START / 256, or larger where rounding would hide the difference.
+    """The largest step for a second run: BOUNDED_STEP / 256, or larger where rounding would hide the difference.
 
     The rounding error of the slope is about 32 ε |u·f| / t, and a difference must exceed three bounds. The step is
-    therefore such that six times this rounding error is below the difference, but at most SECOND_START / 16. Example:
-    an error of a millionth in one of a million entries is lost at SECOND_START / 256, in the rounding of their sum.
+    therefore such that six times this rounding error is below the difference, but at most BOUNDED_STEP / 16. Example:
+    an error of a millionth in one of a million entries is lost at BOUNDED_STEP / 256, in the rounding of their sum.
     """
     size = float(np.abs(site.row_values()[site.rows(output)]).max(initial=0.0))
     readable = 2 * FAIL_FACTOR * 32 * EPS * size / latest.error
-    return SECOND_START * min(max(FINER[0], readable / SECOND_START), COARSEST_FINER)
+    return BOUNDED_STEP * min(max(FINER[0], readable / BOUNDED_STEP), COARSEST_FINER)
 
 
 def _claim_moves(site: Site, direction: Vector, gap: float) -> bool:

@@ -150,7 +150,7 @@ def _among_many(site: Site, pair: Pair, reading: Reading) -> SuspectRows:
     found = np.zeros(0, np.intp)
     for band in weights:
         there = Site(site.map, site.x, site.scales, weighted(site, output, band), site.rng)
-        found = np.union1d(found, wrong_rows(there, *pair, measured, COARSE, 2 * LARGEST_COUNT))
+        found = np.union1d(found, wrong_rows(there, *pair, measured, COARSE, LARGEST_COUNT))
     if not found.size:
         return NONE
     rows = place.start + site.rng.permutation(found)[:LARGEST_COUNT]

@@ -17,19 +17,13 @@ from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.stencil import TRUNCATION_FACTOR
 from gradcli.numerics.differences.three_pairs import BOUNDED_STEP
-from gradcli.numerics.localise.rows import wrong_pairs
+from gradcli.numerics.localise.rows import LARGEST_COUNT, LARGEST_SEARCH, wrong_pairs
 from gradcli.numerics.maps.floats import EPS, Indices, Mask, Vector
 from gradcli.numerics.maps.sizes import COARSE, MEASURABLE, SIGNIFICANT
 from gradcli.numerics.sampling.directions import TRIES, Focus, random_direction, within
 
-LARGEST_COUNT = 64
-"""At most this many entries are located."""
-LARGEST_SEARCH = 300
-"""A search measures at most about this many directions."""
-QUICK_START = 0.001
-"""The first step of two pairs: still smaller, because the truncation error of two pairs is larger."""
-LARGE, LARGE_START = 20_000, 0.006
-"""For more entries than this, rounding is the larger error. Three pairs with larger steps are then used."""
+SEARCH_STEP = BOUNDED_STEP / 2
+"""The first step of two pairs, whose truncation error, of the order t⁴, is larger than that of three."""
 ROUNDED, SUMMED = 256.0, 16.0
 """The rounding errors of a claimed slope and of the value of a row, in units of ε times the norm of their terms. 7 was
 measured for sums of 10^5 to 10^6 terms."""
@@ -120,17 +114,17 @@ def proven(site: Site, input_: int, output: int, entries: Indices) -> Located | 
     return _Search(site, input_, output).proven(entries, sample=False)
 
 
-def _extrapolated(quick_reading: QuickReading, *, straight: bool = False) -> Reading:
+def _extrapolated(quick_reading: QuickReading) -> Reading:
     """The reading, with a truncation bound from the assumption that errors fall equally fast from order to order.
 
     With W the sum of the absolute terms of the slope and d the change by the largest step, the bound is (4 d)² / W.
-    If `straight`, a change of slope at x is not added, because over large steps it is mostly curvature.
+    A change of slope at x is not added, because it is mostly curvature.
     """
     reading, short = quick_reading.rough(), quick_reading.short
     with np.errstate(all="ignore"):
         whole = reading.rounding / (16 * EPS)
         next_order = np.where(whole > 0, TRUNCATION_FACTOR**2 * short.shift**2 / whole, np.inf)
-        bound = next_order + short.rounding + (0.0 if straight else np.abs(short.kink))
+        bound = next_order + short.rounding
     return replace(reading, bound=np.fmin(reading.bound, bound))
 
 
@@ -159,11 +153,9 @@ class _Search:
         focus = Focus(drawn=np.abs(direction), judged=self.site.scales)
         if self.finely:
             reading = self.site.measure(direction, self.places, focus, cheap=False)
-        elif self.quick and self.size > LARGE:
-            short = self.site.quick_reading(direction, focus, LARGE_START)
-            reading = self._rounded(_extrapolated(short, straight=True))
         elif self.quick:
-            reading = _extrapolated(self.site.quick_reading(direction, focus, QUICK_START, lambda _: True))
+            short = self.site.quick_reading(direction, focus, SEARCH_STEP, lambda _: True)
+            reading = self._rounded(_extrapolated(short))
         else:
             reading = self.site.quick_reading(direction, focus, BOUNDED_STEP).rough()
         self.slopes[name] = reading.numeric
@@ -189,7 +181,7 @@ class _Search:
         for row, form in enumerate(self.site.claim.forms, rounding.size - len(self.sizes)):
             slope = float(ROUNDED * EPS * np.linalg.norm(form * reading.direction))
             rounding[row] = min(rounding[row], slope)
-            bound[row] += max(SUMMED * EPS * self.sizes[row - rounding.size], slope) / (LARGE_START / 4)
+            bound[row] += max(SUMMED * EPS * self.sizes[row - rounding.size], slope) / (SEARCH_STEP / 4)
         return replace(reading, rounding=rounding, bound=bound)
 
     @cached_property

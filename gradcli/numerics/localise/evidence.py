@@ -12,9 +12,9 @@ from gradcli.numerics.claims.claim import FULL_ROWS
 from gradcli.numerics.claims.compare import Decision
 from gradcli.numerics.claims.residual import REACHES, unclaimed_stretch
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.localise.entries import LARGEST_COUNT, locate
+from gradcli.numerics.localise.entries import locate
 from gradcli.numerics.localise.jacobian import LARGEST_TABLE, jacobian_table
-from gradcli.numerics.localise.rows import LARGEST_SEARCH, differing_outputs, witness_of, wrong_rows
+from gradcli.numerics.localise.rows import LARGEST_COUNT, LARGEST_SEARCH, differing_outputs, witness_of, wrong_rows
 from gradcli.numerics.maps.floats import Indices, Matrix
 from gradcli.numerics.maps.sizes import COMPUTED, FINE, ROUNDING, SIGNIFICANT
 from gradcli.numerics.outcome import AUTODIFF, BlockOutcome, Table
@@ -25,23 +25,17 @@ SAMPLED_COLUMNS = 48
 """If the wrong entries are not known, this many random columns are measured."""
 WIDE_COLUMNS = 200
 """A block of more columns is not measured over large steps: each column takes 99 values."""
-FEWEST_ROWS, CLAIMED_ENTRIES = 8, 4_000_000
-"""In a large map, other rows are shown next to the wrong ones: as many as the second number of claimed entries allows,
-but at least as many in all as the first number."""
 LARGEST_ROWS = 1_000_000
-"""This many entries of claimed rows are computed at once, which takes 8 MB."""
+"""This many entries of claimed rows are computed at once, which takes 8 MB. In a large map, as many other rows are
+shown next to the wrong ones."""
 LOCATING = 100
 """The evaluations that a search for the wrong entries of a large block may take (60 were measured for one of 2500
 entries). If fewer are allowed, random columns are measured instead."""
 RUNS_A_COLUMN = 22
 """The largest number of evaluations for one column: 6 for three pairs of values, then 16 for a derivative."""
-SHOWN_OF_MANY = 4
-"""Of many wrong entries, this many random ones are measured, because each takes up to 22 evaluations."""
-SHOWN = 16
-"""Up to this many wrong entries are all measured; of more, `SHOWN_OF_MANY`. At most this many outputs are shown that
-change most when the shown entries change."""
-OTHERS_SHOWN = 2
-"""This many random columns are shown next to the wrong ones."""
+SHOWN = 8
+"""Of many wrong entries, this many random ones are measured, because each takes up to 22 evaluations; of many outputs,
+at least this many are shown, those that change most when the shown entries change."""
 
 
 def largest_entry(site: Site, input_: int, output: int) -> float:
@@ -110,7 +104,7 @@ def _some_rows(site: Site, input_: int, output: int, columns: Indices | None) ->
     n, m = inside.stop - inside.start, outside.stop - outside.start
     known = wrong_rows(site, input_, output)
     known = known if known.size or columns is None else _moved_rows(site, inside.start + columns, outside)
-    beside = max(FEWEST_ROWS, min(FULL_ROWS, CLAIMED_ENTRIES // n)) - known.size
+    beside = max(SHOWN, min(FULL_ROWS, LARGEST_ROWS // n)) - known.size
     others = np.setdiff1d(site.rng.permutation(m)[:FULL_ROWS], known)
     return np.sort(np.concatenate([known, site.rng.permutation(others)[: max(0, beside)]]))
 
@@ -184,8 +178,7 @@ def _columns_to_show(site: Site, n: int, wrong: Indices | None) -> Indices:
     """The columns to measure: wrong ones that were located and a few others, or if there are none, random ones."""
     if wrong is None or not wrong.size:
         return np.asarray(site.rng.choice(n, SAMPLED_COLUMNS, replace=False))
-    shown = wrong if wrong.size <= SHOWN else site.rng.choice(wrong, SHOWN_OF_MANY, replace=False)
-    return np.unique(np.concatenate([shown, site.rng.choice(n, OTHERS_SHOWN, replace=False)]))
+    return np.unique(np.concatenate([site.rng.permutation(wrong)[:SHOWN], site.rng.choice(n, 2, replace=False)]))
 
 
 def with_evidence(site: Site, outcome: BlockOutcome, decision: Decision, most: int | None = None) -> BlockOutcome:

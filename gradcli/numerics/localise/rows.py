@@ -13,10 +13,10 @@ from gradcli.numerics.maps.sizes import CERTIFIED, MEASURABLE, NOTHING, WANTED
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import halved, random_direction
 
-LARGEST_COUNT = 32
-"""At most this many outputs are located."""
+LARGEST_COUNT = 64
+"""At most this many wrong entries, or outputs, are located."""
 LARGEST_SEARCH = 400
-"""A search tries at most this many cotangents."""
+"""A search tries at most this many directions, or cotangents."""
 
 
 def wrong_rows(
@@ -27,7 +27,7 @@ def wrong_rows(
     least: float = 0.0,
     tries: int = LARGEST_SEARCH,
 ) -> Indices:
-    """Locate up to 32 outputs of one block whose claimed rows are wrong.
+    """Locate up to `LARGEST_COUNT` outputs of one block whose claimed rows are wrong.
 
     One measured direction gives the slope of every output. The claimed slope of a group of outputs is computed by one
     run of backward with a random cotangent; a group that is wrong is divided into halves.

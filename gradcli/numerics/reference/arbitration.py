@@ -11,7 +11,7 @@ from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.residual import REACHES, residuals
 from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
-from gradcli.numerics.differences.three_pairs import QUICK_STEP
+from gradcli.numerics.differences.three_pairs import BOUNDED_STEP, QUICK_STEP
 from gradcli.numerics.maps.floats import Mask, Vector
 from gradcli.numerics.reference.discrepancy import Discrepancy, block_of, compare, reference_rows, rounding_of
 from gradcli.numerics.regularity.iteration import iterates
@@ -21,8 +21,6 @@ DECISIVE = 0.05
 """A slope decides between claim and reference if it is within this part of their difference of one of the two."""
 PERSISTENT = 1e-2
 """At a nearby point claim and reference must differ by at least this part of their difference at x."""
-SECOND_START = 0.006
-"""The largest step of a second measurement: not a simple fraction of the first, 0.02."""
 
 
 class Ruling(Enum):
@@ -62,7 +60,7 @@ def settle(site: Site, input_: int, output: int, discrepancy: Discrepancy, only:
     number, vectors = _vectors(site, input_, output, only)
     rulings: list[Ruling] = []
     reading, wide = None, False
-    for v, start in zip(vectors, (QUICK_STEP, SECOND_START), strict=True):
+    for v, start in zip(vectors, (QUICK_STEP, BOUNDED_STEP), strict=True):
         ruling, reading = _along(site, v, number, start)
         if ruling is Ruling.NEITHER and only is None:
             ruling, wide = _over_wide_steps(site, v, number), True
