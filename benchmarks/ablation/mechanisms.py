@@ -133,8 +133,6 @@ MECHANISMS = [
     Mechanism("confirm.wide_errors", "_close_by", YES),
     Mechanism("confirm.wide_errors", "_claimed_only", argument(1)),
     Mechanism("screen.certification", "certify", found_none),
-    Mechanism("screen.certification", "_roughly_met", found_none, spares=True),
-    Mechanism("screen.certification", "_roughly", NO),
     Mechanism("screen.certification", "supports", NO),
     Mechanism("screen.single_pair", "certified_at_once", NOTHING, spares=True),
     Mechanism("screen.pair_result", "unmoved", lambda site, *_: np.zeros(site.row_values().size, bool)),

@@ -26,8 +26,8 @@ SAMPLED_COLUMNS = 48
 WIDE_COLUMNS = 200
 """A block of more columns is not measured over large steps: each column takes 99 values."""
 LARGEST_ROWS = 1_000_000
-"""This many entries of claimed rows are computed at once, which takes 8 MB. In a large map, as many other rows are
-shown next to the wrong ones."""
+"""This many entries of claimed rows are computed at once, which takes 8 MB. In a large map, so many are shown next
+to the wrong rows."""
 LOCATING = 100
 """The evaluations that a search for the wrong entries of a large block may take (60 were measured for one of 2500
 entries). If fewer are allowed, random columns are measured instead."""

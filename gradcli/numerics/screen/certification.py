@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from gradcli.numerics.claims.compare import Impression, Reading
 from gradcli.numerics.claims.site import QuickReading, Site
-from gradcli.numerics.maps.floats import Mask
 from gradcli.numerics.maps.sizes import FINE, ROUGHLY
 from gradcli.numerics.outcome import AUTODIFF, Pair
 from gradcli.numerics.reference.discrepancy import Discrepancy, supports
 from gradcli.numerics.screen.pair_result import (
-    ROUNDINGS,
     STARTS,
     PairResult,
     certified,
-    nothing_seen,
     quick_reading_through,
     short_start,
     unmoved,
@@ -27,9 +22,9 @@ from gradcli.numerics.screen.single_pair import certified_at_once
 def certify(site: Site, agreed: dict[Pair, Discrepancy], significance: float) -> dict[Pair, PairResult]:
     """Certify pairs in which claim and reference agree: by one direction through all inputs, or one through each.
 
-    In this order: one pair of values; two or three pairs of values with the steps of `STARTS`; three pairs of values
-    along each input alone; `directional_derivative` along each input alone. If claim and reference are zero, forward
-    may also be a step function.
+    In this order: one pair of values; two or three pairs of values with the steps of `STARTS`;
+    `directional_derivative` along each input alone. If claim and reference are zero, forward may also be a step
+    function.
 
     Returns:
         A result for every pair; its impression is AGREES or SILENT if finite differences confirm the claim.
@@ -59,62 +54,11 @@ def certify(site: Site, agreed: dict[Pair, Discrepancy], significance: float) ->
         }
         enough = None
     for input_ in inputs:
-        rest = {pair: discrepancy for pair, discrepancy in agreed.items() if pair[0] == input_ and pair not in found}
-        found |= _through_one(site, input_, rest, significance, only_input=len(inputs) == 1) if rest else {}
+        open_ = [pair for pair in agreed if pair[0] == input_ and pair not in found]
+        if open_:
+            reading = site.probe(site.map.domain.slices[input_], cheap=False)
+            found |= {pair: _weigh(site, pair, agreed[pair], reading, significance) for pair in open_}
     return found
-
-
-def _through_one(
-    site: Site, input_: int, agreed: dict[Pair, Discrepancy], significance: float, *, only_input: bool
-) -> dict[Pair, PairResult]:
-    """Certify the pairs of one input: by three pairs of values, or by `directional_derivative`.
-
-    Args:
-        only_input: whether it is the only input, so that three pairs of values have been tried already.
-    """
-    found: dict[Pair, PairResult] = {}
-    open_ = list(agreed)
-    for start in () if only_input else STARTS[:2]:
-        quick_reading = quick_reading_through(site, [input_], start) if open_ else None
-        if quick_reading is None:
-            break
-        found |= _roughly_met(site, quick_reading, {pair: agreed[pair] for pair in open_})
-        open_ = [pair for pair in agreed if pair not in found]
-    if open_:
-        reading = site.probe(site.map.domain.slices[input_], cheap=False)
-        found |= {pair: _weigh(site, pair, agreed[pair], reading, significance) for pair in open_}
-    return found
-
-
-def _negligible(site: Site, discrepancy: Discrepancy, reading: Reading) -> PairResult:
-    """The result for a pair that finite differences cannot distinguish from zero.
-
-    It agrees if claim and reference are zero; otherwise it is SILENT, and other points are tried.
-    """
-    if discrepancy.still:
-        return _agreed(site, discrepancy, reading)
-    judgement = discrepancy.judged(Impression.SILENT)
-    return PairResult(site=site, judgement=judgement, reading=reading, discrepancy=discrepancy, quiet=True)
-
-
-def _roughly_met(site: Site, quick_reading: QuickReading, agreed: dict[Pair, Discrepancy]) -> dict[Pair, PairResult]:
-    """The pairs of one input that three pairs of values certify within rounding, or show to be negligible."""
-    found: dict[Pair, PairResult] = {}
-    for pair, discrepancy in agreed.items():
-        rows = site.rows(pair[1]) & ~quick_reading.reading.claimless
-        if _roughly(quick_reading, rows, discrepancy):
-            found[pair] = _agreed(site, discrepancy, quick_reading.reading)
-        elif nothing_seen(quick_reading, rows):
-            found[pair] = _negligible(site, discrepancy, quick_reading.reading)
-    return found
-
-
-def _roughly(quick_reading: QuickReading, rows: Mask, discrepancy: Discrepancy) -> bool:
-    """Whether the claim is met to within `FINE`; if rounding is larger, to eight roundings, at most `ROUGHLY`."""
-    short = quick_reading.short
-    allowed = np.maximum(FINE * discrepancy.scale, ROUNDINGS * short.rounding)
-    met: Mask = rows & short.certifies(quick_reading.reading.claimed, np.minimum(allowed, ROUGHLY * discrepancy.scale))
-    return bool(rows.any() and met[rows].all())
 
 
 def _agreed(site: Site, discrepancy: Discrepancy, reading: Reading) -> PairResult:

@@ -141,18 +141,6 @@ def vanishing(reading: Reading, rows: Mask) -> bool:
     return bool((still & none)[ours].all())
 
 
-def nothing_seen(quick_reading: QuickReading, rows: Mask) -> bool:
-    """Whether claim and slope are negligible compared with the largest output, in all of the given rows.
-
-    The claim must be below `COMPUTED`; the slope exactly zero, or equal to the claim to within `MEASURABLE`.
-    """
-    reading = quick_reading.reading
-    size = np.full(rows.size, reading.size[rows].max(initial=0.0))
-    none = np.abs(reading.claimed) <= COMPUTED * size
-    unmoved = (quick_reading.short.value == 0) & (quick_reading.short.kink == 0)
-    return bool(rows.any() and (none & (unmoved | quick_reading.met(MEASURABLE * size)))[rows].all())
-
-
 def unmoved(site: Site, input_: int) -> Mask:
     """The rows that stay the same bit for bit when one input moves by 0.3 and -0.2 of its magnitude (`ASIDE`)."""
     direction = random_direction(site.rng, within(site.scales, site.map.domain.slices[input_]))

@@ -24,9 +24,8 @@ from gradcli.numerics.screen.pair_result import PairResult
 from gradcli.numerics.screen.single_pair import NEAREST
 
 TAILED = "the largest entries are right; only far smaller entries are wrong, by more than 0.1 % of their own value"
-BY_CHANCE, AT_MOST = 1e-3, 1e-2
-"""Slopes along a random direction may be small because terms cancel. Up to a thousandth of the slopes may be this small
-by chance; up to a hundredth, if most slopes are far below the largest."""
+BY_CHANCE = 1e-3
+"""The probability with which a slope may be called small although its terms cancel by chance along one direction."""
 WIDTH = 1e15
 """Outputs whose slopes are within this factor are added up, each weighted by the inverse of its slope. Weights of 1e22
 could overflow in float32."""
@@ -173,23 +172,17 @@ def weighted(site: Site, output: int, weights: Vector) -> Claim:
 def are_alike(slopes: Vector) -> bool:
     """Whether no more slopes are far below the largest (`UNBALANCED`) than chance makes small along one direction.
 
-    A slope along a random direction is below p times its usual size with a probability of about p. The usual size is
-    taken to be the median M. If the largest slope is m, k slopes contain about e = k (m / 10⁴) / M small ones by
-    chance, and e + 3 √e at most, three standard deviations more. The smallest one of k slopes is below p M / k with a
-    probability of p. Slopes that are exactly zero do not count there: a rectifier has many. The slopes may have signs.
+    A slope along a random direction is below p times its usual size, taken to be the median M, with a probability of
+    about p. If the largest slope is m, k slopes contain about e = k (m / 10⁴) / M small ones by chance, and e + 3 √e at
+    most, three standard deviations more. The smallest one of k slopes is below p M / k with a probability of p
+    (`BY_CHANCE`). Slopes that are exactly zero do not count there: a rectifier has many. The slopes may have signs.
     """
     sizes = np.abs(slopes)
     least = float(sizes.max(initial=0.0)) / UNBALANCED
-    small = sizes < least
-    count = np.count_nonzero(small)
+    count = np.count_nonzero(sizes < least)
     if not count:
         return least < np.inf
-    some = np.sort(sizes[:: sizes.size // SAMPLED | 1])
-    usual = float(some[some.size // 2])
-    few = sizes[small] if count <= AT_MOST * sizes.size else sizes[:0]
-    if (few[few > 0] < BY_CHANCE * usual / sizes.size).any():
-        return False
-    if count <= BY_CHANCE * sizes.size:
-        return least < np.inf
+    usual = float(np.median(sizes[:: sizes.size // SAMPLED | 1]))
     expected = sizes.size * least / max(usual, least)
-    return bool(count <= min(expected + 3 * expected**0.5, AT_MOST * sizes.size))
+    tiny = (sizes > 0) & (sizes < BY_CHANCE * usual / sizes.size)
+    return bool(least < usual < np.inf and count <= expected + 3 * expected**0.5 and not tiny.any())
