@@ -35,9 +35,6 @@ SIMPLE = 3e-3
 """The interval is too long if the Chebyshev coefficients of the claimed slope above degree 8 sum to more than this part
 of its largest value. On such an interval the residual of a wrong claim need not be close to a polynomial of degree 9
 (the integral of one of degree 8), and a smooth error could be taken for noise."""
-HOPELESS = 0.1
-"""The claim is first computed at every second of the places. If the coefficients above degree 4 sum to more than this
-part of the largest slope, the interval is too long and the other places are not computed."""
 LAST, LEFT_OVER = 4, 0.1
 """The sum of the last 4 Chebyshev coefficients estimates the error of the interpolated slope. It may be neglected below
 a tenth of the uncertainty of the residual's slope."""
@@ -113,10 +110,6 @@ class Stretch:
     def value(self, t: float, row: int) -> float:
         """The value of one row at the parameter t, in units of `line.scale`."""
         return float(self.line.at(t)[self.rows][row])
-
-    def size(self, row: int) -> float:
-        """The largest magnitude of one row on the interval, in units of the row."""
-        return float(np.abs(self.values[:, row]).max()) * float(self.line.scale[self.rows][row])
 
     @property
     def sizes(self) -> Vector:
@@ -210,7 +203,7 @@ def stretch(
 
     Returns:
         None if an output or a claimed entry is not finite, if forward or backward raises, or if the claimed slope
-        varies too much on the interval (SIMPLE, HOPELESS).
+        varies too much on the interval (SIMPLE).
 
     Raises:
         BudgetExceededError: the evaluations allowed are used up.
@@ -273,25 +266,20 @@ def unclaimed_stretch(site: Site, direction: Vector, reach: float, outputs: Vect
 def _followed(site: Site, direction: Vector, reach: float, asked: Mask) -> Followed | None:
     """Interpolate the claimed slope of every row on [-reach, reach] by a Chebyshev polynomial of degree 16.
 
-    None if it is not finite, or if its high coefficients are too large: those of degree 8 through half of the places
-    are tested first (HOPELESS), then those of degree 16 (SIMPLE).
+    None if it is not finite, or if its high coefficients are too large (SIMPLE).
     """
-    known: dict[float, Vector] = {}
-    coefficients: Matrix | None = None
-    for degree, end, allowed in ((SLOPES // 2, 5, HOPELESS), (SLOPES - 1, DEGREES[-1], SIMPLE)):
-        places = np.cos(np.pi * np.arange(degree + 1) / degree)
-        for place in [place for place in places.tolist() if place not in known]:
-            claim = site.claim_at(site.x + on_grid(reach * place) * direction, asked)
-            if claim is None or not claim.finite:
-                return None
-            known[place] = claim.forms @ direction
-        slopes = np.array([known[place] for place in places.tolist()])
-        coefficients = np.asarray(np.polynomial.chebyshev.chebfit(places, slopes, degree), dtype=np.float64)
-        # Without this, a claim that is zero up to rounding would exceed the limits.
-        nothing = ROUNDING * np.abs(site.row_values()[-len(site.claim.forms) :]) / reach
-        if (np.abs(coefficients[end:]).sum(axis=0) > allowed * np.abs(slopes).max(axis=0) + nothing).any():
+    places = np.cos(np.pi * np.arange(SLOPES) / (SLOPES - 1))
+    found: list[Vector] = []
+    for place in places.tolist():
+        claim = site.claim_at(site.x + on_grid(reach * place) * direction, asked)
+        if claim is None or not claim.finite:
             return None
-    if coefficients is None:
+        found.append(claim.forms @ direction)
+    slopes = np.array(found)
+    coefficients = np.asarray(np.polynomial.chebyshev.chebfit(places, slopes, SLOPES - 1), dtype=np.float64)
+    # Without this, a claim that is zero up to rounding would exceed the limit.
+    nothing = ROUNDING * np.abs(site.row_values()[-len(site.claim.forms) :]) / reach
+    if (np.abs(coefficients[DEGREES[-1] :]).sum(axis=0) > SIMPLE * np.abs(slopes).max(axis=0) + nothing).any():
         return None
     return Followed(reach=reach, coefficients=coefficients, rest=np.abs(coefficients[-LAST:]).sum(axis=0))
 

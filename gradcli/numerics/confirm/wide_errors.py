@@ -259,7 +259,7 @@ def _worst(site: Site, case: _Case, direction: Vector, focus: Focus, only: int |
         tells = np.isfinite(widths[:, k]) if case.iterating else ratios > 1
         if np.count_nonzero(ratios > FAIL_FACTOR) < CLEAR_LEVELS or apart[tells].any():
             continue
-        noise = float(level.noise[row]) / (level.size(row) or 1.0)
+        noise = float(level.noise[row]) / (float(level.sizes[row]) or 1.0)
         width += CONSTANTS * noise * float(np.abs(site.claim.forms[row]) @ np.abs(direction))
         if abs(slope) <= case.floor * scale:
             continue
