@@ -19,8 +19,8 @@ from gradcli.numerics.maps.sizes import COARSE, UNBALANCED
 from gradcli.numerics.maps.vector_map import CountedMap
 from gradcli.numerics.outcome import BlockOutcome, Outcome, Pair
 from gradcli.numerics.reference.discrepancy import TAIL_NOISE
-from gradcli.numerics.regularity.gradient_noise import nudged
-from gradcli.numerics.sampling.directions import ASIDE, TRIES, random_direction, within
+from gradcli.numerics.regularity.gradient_noise import nudged_claims
+from gradcli.numerics.sampling.directions import ASIDE, random_direction, within
 from gradcli.numerics.sampling.line import point_along
 from gradcli.numerics.screen.pair_result import PairResult
 from gradcli.numerics.screen.single_pair import NEAREST
@@ -56,8 +56,7 @@ def is_noise(site: Site, pair: Pair) -> bool:
         given = site.map.value_noise(site.x)
     if given is not None and largest <= float(np.nanmax(given[site.map.codomain.slices[pair[1]]], initial=0.0)):
         return True
-    claims = [site.claim_at(nudged(site)) for _ in range(TRIES)]
-    changes = [np.abs(c.forms[rows][:, inside] * site.scales[inside] - here).max() for c in claims if c is not None]
+    changes = [np.abs(c.forms[rows][:, inside] * site.scales[inside] - here).max() for c in nudged_claims(site)]
     return not all(NOISE_FACTOR * change < largest for change in changes)
 
 
@@ -95,11 +94,9 @@ def _exact(site: Site, inside: slice, rows: Indices) -> Mask:
     own = Site.at(CountedMap(SomeRows(site.map, rows), site.map.left), site.x, site.rng)
     sizes = np.abs(own.claim.forms[:, inside] * own.scales[inside]).max(axis=1)
     spread: Vector = np.zeros(sizes.size)
-    for _ in range(TRIES):
-        claim = own.claim_at(nudged(own))
-        if claim is not None:
-            change = np.abs(claim.forms - own.claim.forms)[:, inside] * own.scales[inside]
-            spread = np.fmax(spread, change.max(axis=1))
+    for claim in nudged_claims(own):
+        change = np.abs(claim.forms - own.claim.forms)[:, inside] * own.scales[inside]
+        spread = np.fmax(spread, change.max(axis=1))
     exact: Mask = TAIL_NOISE * spread <= COARSE * sizes
     return exact if own.claim.full else np.full(rows.size, exact.all())
 

@@ -25,7 +25,7 @@ from gradcli.numerics.maps.space import Block, Space
 from gradcli.numerics.maps.vector_map import CountedMap, Effort, VectorMap
 from gradcli.numerics.outcome import BlockOutcome, Outcome, Pair, Table
 from gradcli.numerics.reference.discrepancy import TAIL_NOISE
-from gradcli.numerics.regularity.gradient_noise import nudged
+from gradcli.numerics.regularity.gradient_noise import nudged_claims
 from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.regularity.stored_format import format_at
 from gradcli.numerics.sampling.directions import TRIES, Focus, random_direction, within
@@ -204,10 +204,8 @@ def _jitter(site: Site, rows: Indices, direction: Vector) -> Vector:
     asked = np.zeros(len(site.claim.forms), bool)
     asked[rows] = True
     spread = np.zeros(rows.size)
-    for _ in range(TRIES):
-        claim = site.claim_at(nudged(site), asked)
-        if claim is not None:
-            spread = np.fmax(spread, np.abs((claim.forms[rows] - site.claim.forms[rows]) @ direction))
+    for claim in nudged_claims(site, asked):
+        spread = np.fmax(spread, np.abs((claim.forms[rows] - site.claim.forms[rows]) @ direction))
     return spread
 
 

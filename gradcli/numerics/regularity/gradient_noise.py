@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from gradcli.numerics.claims.claim import Claim
 from gradcli.numerics.claims.site import Site, witness_rows_at
 from gradcli.numerics.differences.noise import residual_noise
-from gradcli.numerics.maps.floats import Indices, Matrix, Vector
+from gradcli.numerics.maps.floats import Indices, Mask, Matrix, Vector
 from gradcli.numerics.maps.sizes import MEASURABLE
 from gradcli.numerics.sampling import directions
 from gradcli.numerics.sampling.directions import CLOSE_BY, TRIES, UNITS, random_direction
@@ -70,6 +71,14 @@ def nudged(site: Site) -> Vector:
         for place in site.map.domain.slices if len(site.map.domain.slices) > 1 else ():
             site.known_steady[place] = not _jumps(site, place)
     return directions.nudged(site.rng, site.x, site.known_steady)
+
+
+def nudged_claims(site: Site, asked: Mask | None = None) -> Iterator[Claim]:
+    """The claims, for all rows or those that are `asked`, at three points that differ from x by a few roundings."""
+    for _ in range(TRIES):
+        claim = site.claim_at(nudged(site), asked)
+        if claim is not None:
+            yield claim
 
 
 def _jumps(site: Site, place: slice) -> bool:
