@@ -22,7 +22,7 @@ from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.sampling.directions import Focus, entry_scales, nudged, random_direction, snap, within
 
 NUDGES = 6
-"""The noise is measured at this many points that differ from x by a few roundings."""
+"""At this many points close to x, noise is measured and claims are compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

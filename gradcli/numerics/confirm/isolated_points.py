@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gradcli.numerics.claims.site import Site
+from gradcli.numerics.claims.site import NUDGES, Site
 from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.floats import Vector
@@ -14,8 +14,6 @@ from gradcli.numerics.maps.sizes import COARSE
 from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Pair, Table
 from gradcli.numerics.sampling.directions import CLOSE_BY, MOVE, TRIES, moved, random_direction, within
 
-NEARBY = 6
-"""At this many nearby points the claim is computed."""
 FAR_OFF = 10.0
 """A claim is wrong at x alone if its error at all nearby points is smaller by at least this factor."""
 
@@ -40,7 +38,7 @@ def certain(site: Site, kink: KinkNote) -> bool:
     inside = next(p for p in site.map.domain.slices if p.start <= kink.coordinate < p.stop)
     low, high = min(kink.left, kink.right), max(kink.left, kink.right)
     answers = 0
-    for _ in range(NEARBY):
+    for _ in range(NUDGES):
         row = _row_close_by(site, unit)[inside]
         if np.isfinite(row).all():
             answers += 1
@@ -68,12 +66,12 @@ def _is_choice(site: Site, pair: Pair) -> bool:
     cotangent = np.zeros(site.map.codomain.size)
     cotangent[outside] = random_direction(site.rng, np.ones(outside.stop - outside.start))
     here = np.asarray(site.map.vjp(site.x, cotangent), dtype=np.float64)[inside] * site.scales[inside]
-    there = np.array([_row_close_by(site, cotangent)[inside] * site.scales[inside] for _ in range(NEARBY**2)])
+    there = np.array([_row_close_by(site, cotangent)[inside] * site.scales[inside] for _ in range(NUDGES**2)])
     if not (np.isfinite(there).all() and np.isfinite(here).all()):
         return False
     centre, allowed = there.mean(axis=0), COARSE * float(np.abs(there).max(initial=0.0))
     _, sizes, axes = np.linalg.svd(there - centre, full_matrices=False)
-    axes = axes[sizes > NEARBY * allowed]
+    axes = axes[sizes > NUDGES * allowed]
     left = here - centre - (axes @ (here - centre)) @ axes
     return bool(axes.size) and float(np.abs(left).max(initial=0.0)) <= allowed
 
@@ -128,7 +126,7 @@ def _jumps_here(site: Site, note: KinkNote) -> bool:
     unit = np.zeros(site.map.codomain.size)
     unit[note.output] = 1.0
     allowed = abs(note.claimed - note.left) / FAR_OFF
-    return all(abs(_row_close_by(site, unit)[note.coordinate] - note.left) <= allowed for _ in range(NEARBY))
+    return all(abs(_row_close_by(site, unit)[note.coordinate] - note.left) <= allowed for _ in range(NUDGES))
 
 
 def _differentiable(site: Site, outcome: BlockOutcome, table: Table, row: int, note: KinkNote) -> bool:

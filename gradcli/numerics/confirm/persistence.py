@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.numerics.claims.claim import Claim
 from gradcli.numerics.claims.compare import Decision, Impression, Judgement, Reading
-from gradcli.numerics.claims.site import Site
+from gradcli.numerics.claims.site import NUDGES, Site
 from gradcli.numerics.differences.directional import FINER, FIRST_STEP
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.three_pairs import BOUNDED_STEP
@@ -21,8 +21,8 @@ from gradcli.numerics.maps.floats import EPS, Mask, Vector
 from gradcli.numerics.outcome import Doubt, Outcome
 from gradcli.numerics.reference.arbitration import PERSISTENT
 from gradcli.numerics.reference.symmetric import NOTE, on_symmetric_changes
-from gradcli.numerics.regularity.gradient_noise import nudged
-from gradcli.numerics.regularity.iteration import LOOSE, iterates, stops_early
+from gradcli.numerics.regularity.gradient_noise import nudged_claims
+from gradcli.numerics.regularity.iteration import EXPLAINED, LOOSE, iterates, stops_early
 from gradcli.numerics.regularity.jumps import jump_nearby
 from gradcli.numerics.regularity.kinks import additive
 from gradcli.numerics.regularity.stored_format import format_at, hidden_by_format
@@ -32,8 +32,6 @@ from gradcli.numerics.wording import STOPS_EARLY, of_largest
 MOVES = (MOVE, MOVE, 2.0**-16, 2.0**-24, 2.0**-24)
 """The distances of five points, in units of the scale, at one of which the difference must persist. The short ones are
 for functions that change their character within 2^-10."""
-EXPLAINS = 0.1
-"""Slopes that do not add up explain a difference only if the sum is off by at least this part of the difference."""
 COARSEST_FINER = 2.0**-4
 """The smaller steps that confirm located entries are at least 16 times smaller than those before, even if rounding of
 the values then hides a part of the difference."""
@@ -42,8 +40,6 @@ RANDOM, PERIODS = 0.05, 10.0
 claimed slope, over the shortest step, would change the values by more than ten times the noise."""
 ROUGH = 1e3
 """Noise of up to this many unit roundoffs of the values counts as rounding, not as a fast oscillation."""
-SWINGS = 5
-"""At this many points within the shortest step the claim is computed, to see whether it changes by the difference."""
 READABLE = 300.0
 """An error of up to this many unit roundoffs r of the values is explained by their format. Two values that are each
 wrong by r, at both ends of a step t of a twentieth of the scale, make the quotient wrong by r / t = 20 r; extrapolation
@@ -161,11 +157,8 @@ def _finer_start(site: Site, output: int, latest: Judgement) -> float:
 def _claim_moves(site: Site, direction: Vector, gap: float) -> bool:
     """Whether the claimed slope changes by a third of the difference `gap` when x moves by a few roundings."""
     here = site.claim.along(direction)[0]
-    for _ in range(3):
-        claim = site.claim_at(nudged(site))
-        if claim is not None and FAIL_FACTOR * float(np.nanmax(np.abs(claim.along(direction)[0] - here))) > gap:
-            return True
-    return False
+    changes = (np.nanmax(np.abs(claim.along(direction)[0] - here)) for claim in nudged_claims(site))
+    return any(FAIL_FACTOR * change > gap for change in changes)
 
 
 def _early_stop(site: Site, first: Reading, latest: Judgement) -> tuple[Doubt | None, str | None]:
@@ -203,7 +196,7 @@ def _better_explanation(
     )
     if text is not None:
         return Doubt.NOISE, text
-    if not additive(site, places, left, first.focus, EXPLAINS * first.error):
+    if not additive(site, places, left, first.focus, first.error / EXPLAINED):
         return Doubt.KINK, (
             "the slope along the sum of two directions is not the sum of the slopes along them, so forward has no "
             "derivative at this point"
@@ -235,7 +228,7 @@ def _too_fast(site: Site, first: Reading, left: Mask) -> str | None:
 def _swings(site: Site, first: Reading, left: Mask) -> bool:
     """Whether the claimed slope changes by half the difference or more within the shortest step, in all rows `left`."""
     shortest = FIRST_STEP * FINER[-1]
-    shifts = site.rng.uniform(-shortest, shortest, SWINGS)
+    shifts = site.rng.uniform(-shortest, shortest, NUDGES)
     spread = _spread(first, (site.claim_at(site.x + t * first.direction) for t in shifts))
     return bool((2 * spread >= first.error)[left].all())
 
@@ -317,7 +310,7 @@ def _claim_is_noisy(site: Site, first: Reading, failing: Mask) -> bool:
     few roundings, or when the cotangents are multiplied by a number near 1: where large parts of a claim cancel, its
     digits are those of these parts, which may be the same at neighbouring points.
     """
-    spread = _spread(first, (site.claim_at(nudged(site)) for _ in range(3)))
+    spread = _spread(first, nudged_claims(site))
     factors = 1 + site.rng.uniform(0.0, MOVE, 3)
     spread = np.fmax(spread, _spread(first, (site.claim_at(site.x, factor=factor) for factor in factors.tolist())))
     with np.errstate(all="ignore"):
@@ -333,7 +326,7 @@ def _excused(site: Site, first: Reading, rows: Mask, failing: Mask, spread: Vect
     """
     with np.errstate(all="ignore"):
         noise = np.where(first.noise > EXCUSABLE_NOISE * first.size, first.noise, 0.0)
-        allowed = np.maximum(10 * spread, EXCUSED * np.sqrt(noise * first.size))
+        allowed = np.maximum(EXPLAINED * spread, EXCUSED * np.sqrt(noise * first.size))
         open_ = failing & ~(first.error <= allowed)
         if not open_.any():
             return True

@@ -22,7 +22,7 @@ from gradcli.numerics.differences.estimate import Estimate, Status
 from gradcli.numerics.differences.ladder import CLUSTER, Choice, Ladder
 from gradcli.numerics.differences.stencil import WIDTH, one_sided
 from gradcli.numerics.maps.floats import EPS, TINY, Mask, Vector
-from gradcli.numerics.maps.sizes import COARSE, COMPUTED, FINE, NOTHING, ROUGHLY, WANTED
+from gradcli.numerics.maps.sizes import COARSE, COMPUTED, FINE, NOTHING, ROUGHLY, SIGNIFICANT, WANTED
 from gradcli.numerics.sampling.line import GRID, Function, Line, on_grid
 
 FIRST_STEP = 0.05
@@ -30,16 +30,12 @@ FIRST_STEP = 0.05
 FINER = (2.0**-8, 2.0**-16, 2.0**-25)
 """A measurement is repeated with steps so much smaller. The last one starts at 1.5e-9 of the scale, where rounding
 leaves some seven digits of a slope."""
-COARSE_LEVELS = 9
-"""Steps are halved up to this many times before the second cluster: the first cluster is at level 10."""
 DEEP_CLUSTERS = (18, 25)
 """The second and third cluster are at these levels: steps 2^18 and 2^25 times smaller than the first."""
 FINEST_LEVEL = 29
 """No step is halved so often; at level 28 a step is about 3e-10 of the scale, and rounding leaves six digits."""
 CHANGE_HIDDEN = 0.02
 """If the noise exceeds this part of the change of the values over all steps, the derivative is UNRESOLVED."""
-KINK_KNOWN = 1e-6
-"""A kink that every cluster shows is not examined further once the change of slope is known to this part of itself."""
 JUMPS = 0.15
 """If f is not smooth at x and its change falls as a power of the distance to x that is below this, f jumps at x."""
 ABOVE_ROUNDING = 256.0
@@ -132,7 +128,7 @@ class _Search:
             ladder.given = None
             ladder.add_cluster(CLUSTER)
             chosen = ladder.choose()
-        for level in range(WIDTH, COARSE_LEVELS, 2):
+        for level in range(WIDTH, CLUSTER - 1, 2):
             if not (self._truncated(chosen) | self._kinked(chosen)).any():
                 break
             ladder.add_level(level)
@@ -215,7 +211,7 @@ class _Search:
         for level in range(CLUSTER + 1, last):
             open_ = self._truncated(chosen) | self._kinked(chosen) | (broken & self._bad(chosen))
             if to_the_end:
-                known = (chosen.kink_bound <= KINK_KNOWN * np.abs(chosen.kink)) | (exponents(ladder) < JUMPS)
+                known = (chosen.kink_bound <= SIGNIFICANT * np.abs(chosen.kink)) | (exponents(ladder) < JUMPS)
                 open_ &= ~(broken_at_centre(ladder) & known)
             if not (open_ & live).any():
                 break

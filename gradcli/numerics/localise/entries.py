@@ -24,9 +24,8 @@ from gradcli.numerics.sampling.directions import TRIES, Focus, random_direction,
 
 SEARCH_STEP = BOUNDED_STEP / 2
 """The first step of two pairs, whose truncation error, of the order t⁴, is larger than that of three."""
-ROUNDED, SUMMED = 256.0, 16.0
-"""The rounding errors of a claimed slope and of the value of a row, in units of ε times the norm of their terms. 7 was
-measured for sums of 10^5 to 10^6 terms."""
+SUMMED = 16.0
+"""The rounding errors of a sum, in units of ε times the norm of its terms. 7 was measured for 10^5 to 10^6 terms."""
 PATIENCE = 8
 """After this many divisions without an entry found, a few random entries show whether most of them are wrong."""
 SHARP = 0.1
@@ -179,7 +178,7 @@ class _Search:
         """
         rounding, bound = reading.rounding.copy(), reading.bound.copy()
         for row, form in enumerate(self.site.claim.forms, rounding.size - len(self.sizes)):
-            slope = float(ROUNDED * EPS * np.linalg.norm(form * reading.direction))
+            slope = float(SUMMED * EPS * np.linalg.norm(form * reading.direction))
             rounding[row] = min(rounding[row], slope)
             bound[row] += max(SUMMED * EPS * self.sizes[row - rounding.size], slope) / (SEARCH_STEP / 4)
         return replace(reading, rounding=rounding, bound=bound)

@@ -8,9 +8,10 @@ import numpy as np
 
 from gradcli.numerics.claims.compare import Impression, Reading
 from gradcli.numerics.claims.site import QuickReading, Site
+from gradcli.numerics.differences.stencil import NOISE_FACTOR
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.sampling.directions import Focus, random_direction
-from gradcli.numerics.screen.pair_result import ROUNDINGS, PairResult
+from gradcli.numerics.screen.pair_result import PairResult
 
 CLEARLY = 100.0
 """In a large block, an error of more than this many bounds of three pairs of values is a difference, which is located
@@ -30,7 +31,7 @@ def measured(site: Site, places: slice, focus: Focus, start: float, *, grouped: 
     """
 
     def met(reading: QuickReading) -> bool:
-        return site.is_met(reading, places, ROUNDINGS * reading.short.rounding if grouped else 0.0)
+        return site.is_met(reading, places, NOISE_FACTOR * reading.short.rounding if grouped else 0.0)
 
     quick_reading = site.quick_reading(random_direction(site.rng, focus.drawn), focus, start, met)
     return quick_reading, met(quick_reading)

@@ -21,8 +21,6 @@ SEVERITY = (Impression.SILENT, Impression.WEAK, Impression.AGREES, Impression.KI
 SHORTEST_START = 2.0**-10
 """The smallest first step along a direction through many entries. Truncation falls with the sixth power of the step and
 rounding grows as its inverse, so that still smaller steps would only add rounding."""
-ROUNDINGS = 8.0
-"""If rounding of the values hides a slope, it may differ from the claim by this many rounding errors of the slope."""
 STARTS = tuple(QUICK_STEP * 2.0**-k for k in (0, 9, 18, 27))
 """The first steps at which three pairs of values are tried in turn. The smaller ones are for functions that have a kink
 or a short period within the larger ones."""

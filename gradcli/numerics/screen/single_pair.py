@@ -26,10 +26,6 @@ NEAREST = 2.0**-17
 """The usual step; it is smaller for many entries and larger for large values."""
 CURVED = 0.6
 """Truncation of n entries with random signs, √n t² / 6, takes a tenth of the allowed part p if t² = 0.6 p / √n."""
-ROUNDED = 8.0
-"""Rounding, 4 ε |u·f| / t, takes half of the allowed part p if t = 8 ε |u·f| / p."""
-SPREAD = 0.25
-"""The step is increased at random by up to this part of itself, so that every call uses another one."""
 MANY = 1e4
 """The slope may change by a thousandth (`COARSE`) of the pair's largest entry from one side of x to the other; at a
 kink it changes by more. For more entries than this the limit grows as the root of their number, as the sum of their
@@ -108,21 +104,21 @@ def _step(site: Site, sizes: Vector, scales: Mapping[int, float]) -> tuple[float
 def step_for(value: float, size: int, rng: np.random.Generator) -> tuple[float, float] | None:
     """Choose the step t and the allowed part p; None if rounding would need a p above `SIGNIFICANT`.
 
-    With N = `value` and n = `size`, the conditions of `CURVED` and `ROUNDED` can both be met if p is at least
-    (8 ε N n^¼ / √0.6)^⅔.
+    With N = `value` and n = `size`, rounding, 4 ε N / t, takes half of p if t = 8 ε N / p. That and the condition of
+    `CURVED` can both be met if p is at least (8 ε N n^¼ / √0.6)^⅔. Every call uses another step.
 
     Args:
         value: the largest |u·f|, divided by the pair's largest scaled entry.
         size: the number of entries that the direction moves.
     """
-    rounding = ROUNDED * EPS * value
+    rounding = 2 * 4 * EPS * value
     entries = size**0.25
     part = max(FINE, (rounding * entries / CURVED**0.5) ** (2 / 3))
     if not part <= SIGNIFICANT:
         return None
     longest = (CURVED * part) ** 0.5 / entries
     step = max(min(NEAREST, longest), rounding / part)
-    return on_grid(step * (1 + SPREAD * rng.random())), part
+    return on_grid(step * (1 + rng.random() / 4)), part
 
 
 def straightness(size: int) -> float:

@@ -13,7 +13,7 @@ from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.differences.formats import BFLOAT16, Format
 from gradcli.numerics.maps.floats import Vector
 from gradcli.numerics.maps.pieces import largest, pieces
-from gradcli.numerics.maps.sizes import CERTIFIED
+from gradcli.numerics.maps.sizes import CERTIFIED, SIGNIFICANT
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
 from gradcli.numerics.regularity.cancellation import is_rounding_only
 from gradcli.numerics.regularity.iteration import effort_at
@@ -35,17 +35,11 @@ from gradcli.numerics.screen.small_entries import DROWNED, LOST, NEARER, UNIT
 from gradcli.numerics.screen.with_reference import WitnessComparison, compare_with_witness
 from gradcli.numerics.wording import of_largest
 
-QUIET = 1e-18
-"""Claimed entries below this part of the outputs count as zeros. Those between this and the rounding of the outputs are
-measured along their input alone."""
-FALLING = 1e-6
-"""If a block is below this part of the values at x / 8, it is in a tail that falls off on that side, and the values on
-the other side do not matter."""
 DROWNABLE = (Impression.DIFFERS, Impression.WEAK)
 """The results that rounding may explain."""
-LARGE, LEAST_SEEN = 0.5, 5e-7
-"""Entries of at least half of the largest (without scales) are measured alone if an error of 1e-6 in them could remain
-undetected: a direction shows at least half of an entry's error, 5e-7."""
+LEAST_SEEN = 5e-7
+"""Large entries are measured alone if an error of 1e-6 in them could remain undetected: a direction shows at least half
+of an entry's error, 5e-7."""
 
 
 def survey(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, PairResult]:
@@ -187,7 +181,7 @@ def _is_rounding_nearer_to_zero(site: Site, pair: Pair, result: PairResult) -> b
         size = _size(site.value_at(factor * site.x)[site.map.codomain.slices[pair[1]]])
         if most <= DROWNED * size and (most > UNIT * size or result.judgement.error <= LOST * most):
             return True
-        if most > FALLING * size:  # values do not fall off from there to x: those at -x / 8 do not matter
+        if most > SIGNIFICANT * size:  # values do not fall off from there to x: those at -x / 8 do not matter
             return False
     return False
 
@@ -261,10 +255,10 @@ def _twice(
 
 
 def is_quiet(site: Site, pair: Pair) -> bool:
-    """Whether the claim of a pair is zero, or below `QUIET` times the output."""
+    """Whether the claim of a pair is zero, or below `UNIT` times the output: nothing is left of rounding."""
     rows = site.rows(pair[1])
     size = float(np.abs(site.row_values()[rows]).max(initial=0.0))
-    return site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales) <= QUIET * size
+    return site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales) <= UNIT * size
 
 
 def _met(site: Site, quick_reading: QuickReading, pair: Pair) -> PairResult:
@@ -356,7 +350,7 @@ def _underweighted(site: Site, input_: int, resolutions: Mapping[int, float]) ->
     scales, hidden = site.scales[places], np.zeros(places.stop - places.start, bool)
     for output, resolution in resolutions.items():
         claimed = site.claim.of_block(output)[:, places]
-        least, most = LARGE * largest(claimed), resolution * site.claim.entry_scale(places, output, site.scales)
+        least, most = 0.5 * largest(claimed), resolution * site.claim.entry_scale(places, output, site.scales)
         for piece in pieces(slice(0, scales.size)):
             size = np.abs(claimed[:, piece]).max(axis=0)
             hidden[piece] |= (size >= least) & (LEAST_SEEN * size * scales[piece] < most)
