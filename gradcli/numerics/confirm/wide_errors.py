@@ -138,11 +138,13 @@ def disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
     free = iterating or floating_format(site, pair[1]) is not None or is_gradient_over_plateaus(site, pair)
     case = _Case(pair=pair, free=free, floor=floor, iterating=iterating)
     for tried, table in _where(site, case):
-        first = _first(site, case, tried)
+        first = _worst(site, case, steepest(site, rows, tried), tried, None)
         if first is None or (jumping and _is_right_between_jumps(site, first, tried)):
             continue
         focus = tried if case.free else _claimed_only(site, tried, first.row)
-        again = _worst(site, case, _likewise(site, first, focus), focus, first.row)
+        # Another direction with the signs of the first, so that the errors of several entries add up again.
+        likewise = np.copysign(random_direction(site.rng, focus.drawn), first.level.line.v)
+        again = _worst(site, case, likewise, focus, first.row)
         if again is not None and _close_by(site, case, focus, first.row):
             return _summary(site, pair, focus, max(first, again, key=lambda off: abs(off.slope) / off.width), table)
     return None
@@ -166,11 +168,6 @@ def _is_right_between_jumps(site: Site, first: _Off, focus: Focus) -> bool:
     row = np.arange(len(site.claim.forms)) == first.row
     scale = float((np.abs(site.claim.forms[first.row]) * focus.judged).max())
     return scale > 0 and meets_between_jumps(site, first.level.line.v, row, scale)
-
-
-def _likewise(site: Site, first: _Off, focus: Focus) -> Vector:
-    """Another random direction with the signs of the first, so that the errors of several entries add up again."""
-    return np.copysign(np.abs(random_direction(site.rng, focus.drawn)), first.level.line.v)
 
 
 def _close_by(site: Site, case: _Case, focus: Focus, row: int) -> bool:
@@ -209,11 +206,6 @@ def _suspects(site: Site, case: _Case, table: Table) -> Mask:
     off = np.abs(table.claimed - table.numeric) > FAIL_FACTOR * table.bound
     suspects[table.columns] = (off & (case.free | (table.claimed != 0))).any(axis=0)
     return suspects
-
-
-def _first(site: Site, case: _Case, focus: Focus) -> _Off | None:
-    """The worst row along the direction in which the claimed entries add up; None if no row is wrong."""
-    return _worst(site, case, steepest(site, site.claim.block == case.pair[1], focus), focus, None)
 
 
 def _claimed_only(site: Site, focus: Focus, row: int) -> Focus:

@@ -36,8 +36,7 @@ def certify(site: Site, agreed: dict[Pair, Discrepancy], significance: float) ->
     found: dict[Pair, PairResult] = {}
 
     def meets(quick_reading: QuickReading, pair: Pair) -> bool:
-        discrepancy = agreed[pair]
-        return certified(site, quick_reading, pair, FINE, quiet=discrepancy.still, scale=discrepancy.scale)
+        return certified(site, quick_reading, pair, FINE, quiet=agreed[pair].still)
 
     def all_meet(quick_reading: QuickReading) -> bool:
         return all(meets(quick_reading, pair) for pair in agreed)

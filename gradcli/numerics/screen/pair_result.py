@@ -81,22 +81,13 @@ def quick_reading_through(
     return site.quick_reading(random_direction(site.rng, drawn), Focus(drawn=drawn, judged=site.scales), start, enough)
 
 
-def certified(
-    site: Site,
-    quick_reading: QuickReading,
-    pair: Pair,
-    part: float,
-    *,
-    quiet: bool,
-    scale: float | None = None,
-) -> bool:
+def certified(site: Site, quick_reading: QuickReading, pair: Pair, part: float, *, quiet: bool) -> bool:
     """Whether three pairs of values certify a pair of blocks: its rows meet the claim and show no kink.
 
     Args:
         part: the error allowed, as a part of the pair's largest scaled entry.
         quiet: whether the claim is zero; the error is then compared with the largest entry of this output by any input,
             or if all are zero, with the values.
-        scale: the pair's largest scaled entry, if it is known.
     """
     input_, output = pair
     slices = site.map.domain.slices
@@ -105,8 +96,7 @@ def certified(
         scale = max(site.claim.entry_scale(places, output, site.scales) for places in slices)
         allowed = np.full(rows.size, part * scale) if scale > 0 else MEASURABLE * reading.size + NOTHING
     else:
-        known = site.claim.entry_scale(slices[input_], output, site.scales) if scale is None else scale
-        allowed = np.full(rows.size, part * known)
+        allowed = np.full(rows.size, part * site.claim.entry_scale(slices[input_], output, site.scales))
     met = quick_reading.met(allowed) | (reading.claimless & quick_reading.short.straight(allowed))
     return bool(rows.any() and met[rows].all() and not reading.claimless[rows].all())
 

@@ -44,7 +44,10 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, D
     """
     scales, claim = _least_scales(agreed), site.claim
     sizes = site.row_sizes()[-len(claim.forms) :]
-    chosen = _step(site, sizes, scales) if all_finite(site.outputs) and all_finite(sizes) else None
+    if not (all_finite(site.outputs) and all_finite(sizes)):
+        return None
+    largest = max(float(sizes[claim.places(output)].max()) / scale for output, scale in scales.items())
+    chosen = step_for(largest, site.x.size, site.rng)
     if chosen is None:
         return None
     site.map.require_budget()
@@ -93,12 +96,6 @@ def _least_scales(agreed: Mapping[Pair, Discrepancy]) -> dict[int, float]:
     for (_, output), discrepancy in agreed.items():
         scales[output] = min(discrepancy.scale, scales.get(output, np.inf))
     return scales
-
-
-def _step(site: Site, sizes: Vector, scales: Mapping[int, float]) -> tuple[float, float] | None:
-    """The result of `step_for` for the row that is largest compared with its scale."""
-    largest = max(float(sizes[site.claim.places(output)].max()) / scale for output, scale in scales.items())
-    return step_for(largest, site.x.size, site.rng)
 
 
 def step_for(value: float, size: int, rng: np.random.Generator) -> tuple[float, float] | None:
