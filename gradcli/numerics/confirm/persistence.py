@@ -18,6 +18,7 @@ from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.three_pairs import BOUNDED_STEP
 from gradcli.numerics.localise.entries import Located
 from gradcli.numerics.maps.floats import EPS, Mask, Vector
+from gradcli.numerics.maps.sizes import MEASURABLE
 from gradcli.numerics.outcome import Doubt, Outcome
 from gradcli.numerics.reference.arbitration import PERSISTENT
 from gradcli.numerics.reference.symmetric import NOTE, on_symmetric_changes
@@ -38,15 +39,10 @@ the values then hides a part of the difference."""
 RANDOM, PERIODS = 0.05, 10.0
 """Values look random if their noise exceeds 5 % of their size. A fast oscillation is a possible explanation if the
 claimed slope, over the shortest step, would change the values by more than ten times the noise."""
-ROUGH = 1e3
-"""Noise of up to this many unit roundoffs of the values counts as rounding, not as a fast oscillation."""
 READABLE = 300.0
 """An error of up to this many unit roundoffs r of the values is explained by their format. Two values that are each
 wrong by r, at both ends of a step t of a twentieth of the scale, make the quotient wrong by r / t = 20 r; extrapolation
 and the factor of 8 standard deviations in the bound make that some hundreds."""
-EXCUSABLE_NOISE = 1e5 * EPS
-"""If the noise exceeds this part of the values, they come from an iteration or are rounded to few digits. Errors of the
-size that such noise explains are then not reported."""
 EXCUSED = 3.0
 """A difference may be the effect of an iteration that stops at a tolerance τ if it is at most 3 √τ, where τ is the
 noise or a jump, relative to the values. The error after a step of Newton's method is about the square of the error e
@@ -208,12 +204,12 @@ def _too_fast(site: Site, first: Reading, left: Mask) -> str | None:
     """A sentence, if forward may oscillate too fast for finite differences; otherwise None.
 
     sin(1e10 x) has many periods within every step, so that its values look random at all steps. All rows `left` must
-    have noise above rounding (ROUGH), and a claimed change over the shortest step above PERIODS times that noise. In
+    have noise above rounding, and a claimed change over the shortest step above PERIODS times that noise. In
     addition, in every row the noise is above RANDOM of the values, or the claim times ε (the change when x moves by a
     rounding) is larger than the values; or in every row the claim changes by half the difference within that step.
     """
     with np.errstate(all="ignore"):
-        rough = (first.status == Status.NOISE) & (first.noise > ROUGH * EPS * first.size)
+        rough = first.status == Status.NOISE
         immense = np.abs(first.claimed) * EPS > first.size
         random = rough & (immense | (first.noise > RANDOM * first.size))
         many = np.abs(first.claimed) * FIRST_STEP * FINER[-1] > PERIODS * first.noise
@@ -322,10 +318,11 @@ def _excused(site: Site, first: Reading, rows: Mask, failing: Mask, spread: Vect
     """Whether roughness of forward explains the difference in every failing row.
 
     An error is explained if it is at most ten times the contradiction of slopes over different steps (`spread`), or
-    EXCUSED · √(noise · size) for noise far above rounding, or EXCUSED · √(jump · size) for jumps nearby.
+    EXCUSED · √(noise · size) for noise that an early stop or few digits leave (above `MEASURABLE`), or
+    EXCUSED · √(jump · size) for jumps nearby.
     """
     with np.errstate(all="ignore"):
-        noise = np.where(first.noise > EXCUSABLE_NOISE * first.size, first.noise, 0.0)
+        noise = np.where(first.noise > MEASURABLE * first.size, first.noise, 0.0)
         allowed = np.maximum(EXPLAINED * spread, EXCUSED * np.sqrt(noise * first.size))
         open_ = failing & ~(first.error <= allowed)
         if not open_.any():

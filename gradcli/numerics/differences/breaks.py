@@ -15,6 +15,10 @@ SMALL_JUMP = 1e-2
 """A jump below this part of |f| is attributed to rounding or to an iteration that stops early, not to the function."""
 
 
+JUMPS = 0.15
+"""If f is not smooth at x and its change falls as a power of the distance to x that is below this, f jumps at x."""
+
+
 def exponents(ladder: Ladder) -> Vector:
     """The power of the distance to x with which the change of f grows, between the finest and the coarsest cluster.
 
@@ -38,13 +42,13 @@ def even_dominates(ladder: Ladder) -> Mask:
     """The outputs that have a cusp such as √|t|: the values on both sides of x rise together, as a power below 1 of t.
 
     On both sides they change by ten times more than the sides differ, in the coarsest and the finest cluster. A smooth
-    function does that at an extremum too, but as t²; the power must therefore be between 0.15 and 0.85.
+    function does that at an extremum too, but as t²; the power must therefore be between `JUMPS` and 0.85.
     """
     quotients = [ladder.cluster_pairs[level][0] for level in (min(ladder.clusters), max(ladder.clusters))]
     with np.errstate(all="ignore"):
         together = np.logical_and.reduce([np.abs(p.even) > 10 * np.abs(p.odd) for p in quotients])
         power = exponents(ladder)
-    dominant: Mask = together & (power > 0.15) & (power < 0.85)
+    dominant: Mask = together & (power > JUMPS) & (power < 0.85)
     return dominant
 
 

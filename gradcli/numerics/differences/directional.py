@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradcli.numerics.differences.breaks import (
+    JUMPS,
     SMALL_JUMP,
     broken_at_centre,
     even_dominates,
@@ -36,8 +37,6 @@ FINEST_LEVEL = 29
 """No step is halved so often; at level 28 a step is about 3e-10 of the scale, and rounding leaves six digits."""
 CHANGE_HIDDEN = 0.02
 """If the noise exceeds this part of the change of the values over all steps, the derivative is UNRESOLVED."""
-JUMPS = 0.15
-"""If f is not smooth at x and its change falls as a power of the distance to x that is below this, f jumps at x."""
 ABOVE_ROUNDING = 256.0
 """Noise of more than this many unit roundoffs of the value is not due to the rounding of the value alone."""
 
@@ -229,7 +228,7 @@ class _Search:
         one, all others count as quantised too.
         """
         ladder = self.ladder
-        edge = 0.99 * ladder.clusters[CLUSTER].step
+        edge = self._edge()
         above = ladder.choose(above=edge, quiet=self.quiet)
         fine.replace(self.noisy, above)
         suspects = live & rough & np.isfinite(fine.bound) & (fine.step < edge)
@@ -253,6 +252,10 @@ class _Search:
         fine.bound[ladder.unusable] = np.inf
         return fine
 
+    def _edge(self) -> float:
+        """Steps above this are larger than those of the first cluster."""
+        return 0.99 * self.ladder.clusters[CLUSTER].step if CLUSTER in self.ladder.clusters else 0.0
+
     def _settle_staircases(self) -> None:
         """Give up on the outputs in `on_staircase`: they get no bound."""
         self.ladder.unusable |= self.on_staircase
@@ -268,8 +271,7 @@ class _Search:
             if not limited.any() or ladder.start * 2.0 ** (1 - top) > 1.0:
                 break
             ladder.add_level(top - 1)
-            edge = 0.99 * ladder.clusters[CLUSTER].step if CLUSTER in ladder.clusters else 0.0
-            longer = ladder.choose(above=edge, quiet=self.quiet)
+            longer = ladder.choose(above=self._edge(), quiet=self.quiet)
             chosen.replace(limited & (longer.bound < chosen.bound), longer)
         return chosen
 
@@ -333,8 +335,7 @@ class _Search:
 
     def _unsettled(self, chosen: Choice) -> Mask:
         """The outputs whose bound by small steps is above 1 % of the slope: a kink may be nearer than these steps."""
-        fine = chosen.step < (self.ladder.clusters[CLUSTER].step if CLUSTER in self.ladder.clusters else 0.0)
-        unsettled: Mask = ~self.noisy & fine & (chosen.bound > ROUGHLY * np.abs(chosen.value))
+        unsettled: Mask = ~self.noisy & (chosen.step < self._edge()) & (chosen.bound > ROUGHLY * np.abs(chosen.value))
         return unsettled
 
     def _one_sided(self) -> Estimate:
