@@ -30,8 +30,6 @@ PATIENCE = 8
 """After this many divisions without an entry found, a few random entries show whether most of them are wrong."""
 SHARP = 0.1
 """A digit must be a whole number to within this."""
-SURE = 0.02
-"""If a digit may be wrong by more than this, the entry is measured alone and must explain the whole error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,18 +64,6 @@ class _Digit:
     divisor: int
     base: int
     of_entry: Indices
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
-    """The digits of a wrong entry's index (None if not a whole number), and their distances from whole numbers.
-
-    `sure`: whether none of them can be mistaken for another.
-    """
-
-    values: list[int | None]
-    off: Vector
-    sure: bool
 
 
 def locate(site: Site, input_: int, output: int) -> Located | None:
@@ -226,8 +212,8 @@ class _Search:
                 found.append(_Digit(axis=axis, divisor=divisor, base=base, of_entry=index // divisor % base))
         return found
 
-    def _read(self, gaps: _Gaps, digits: list[_Digit]) -> _Read:
-        """Read the digits of the wrong entry off the weighted errors.
+    def _read(self, gaps: _Gaps, digits: list[_Digit]) -> tuple[list[int | None], Vector]:
+        """The digits of the wrong entry's index (None if not a whole number), and their distances from whole numbers.
 
         Tolerances are wide: a digit close to a whole number counts as whole even if its tolerance is larger.
         """
@@ -240,29 +226,17 @@ class _Search:
             off = np.abs(read - np.round(read))
             whole = (off <= error) & ((error < 2 * SHARP) | (off < SHARP)) & (np.round(read) >= 0)
         whole &= np.round(read) < bases
-        return _Read(
-            values=[round(value) if fits else None for value, fits in zip(read.tolist(), whole.tolist(), strict=True)],
-            off=off,
-            sure=bool((error < SURE).all()),
-        )
+        values = zip(read.tolist(), whole.tolist(), strict=True)
+        return [round(value) if fits else None for value, fits in values], off
 
     def _entry(self, gaps: _Gaps, digits: list[_Digit]) -> int | None:
         """The entry of the part to which all digits point; None if there is not exactly one."""
-        read = self._read(gaps, digits)
         fits = np.ones(gaps.entries.size, bool)
-        for digit, value in zip(digits, read.values, strict=True):
+        for digit, value in zip(digits, self._read(gaps, digits)[0], strict=True):
             if value is None:
                 return None
             fits &= digit.of_entry[gaps.entries] == value
-        if np.count_nonzero(fits) != 1:
-            return None
-        entry = gaps.entries[fits]
-        return int(entry[0]) if read.sure or self._explains(entry, gaps) else None
-
-    def _explains(self, entries: Indices, gaps: _Gaps) -> bool:
-        """Whether the error along some entries alone is that of the whole part."""
-        plain, tolerance = self._gap(entries)
-        return bool((np.abs(plain - gaps.values[0]) <= tolerance + gaps.tolerance[0]).all())
+        return int(gaps.entries[fits][0]) if np.count_nonzero(fits) == 1 else None
 
     def run(self) -> Located | None:
         """Try entries with outputs of their own, then to decode a single entry, then a slice; then divide."""
@@ -306,13 +280,13 @@ class _Search:
     def _slices(self, gaps: _Gaps, digits: list[_Digit]) -> list[Indices]:
         """The slices along single axes whose digits are all whole numbers, those with the clearest digits first."""
         found = []
-        read = self._read(gaps, digits)
+        values, off = self._read(gaps, digits)
         for axis in sorted({digit.axis for digit in digits}):
             ours = [k for k, digit in enumerate(digits) if digit.axis == axis]
-            if len(ours) == len(digits) or any(read.values[k] is None for k in ours):
+            if len(ours) == len(digits) or any(values[k] is None for k in ours):
                 continue
-            inside = np.logical_and.reduce([digits[k].of_entry == read.values[k] for k in ours])
-            found.append((float(read.off[ours].max()), np.flatnonzero(inside)))
+            inside = np.logical_and.reduce([digits[k].of_entry == values[k] for k in ours])
+            found.append((float(off[ours].max()), np.flatnonzero(inside)))
         return [entries for _, entries in sorted(found, key=lambda slice_: slice_[0]) if entries.size]
 
     def proven(self, entries: Indices, *, sample: bool) -> Located | None:
