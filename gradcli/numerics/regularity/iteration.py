@@ -30,8 +30,6 @@ SHORT_STEP = 2.0**-14
 """A step so short that the number of iterations is usually the same at both ends."""
 LONG_STEPS = (0.02, 0.1, 0.3)
 """Steps that are long enough to cross places where the number of iterations changes."""
-_KINKS = (LONG_STEPS[0] ** 2, LONG_STEPS[0] ** 3)
-"""Steps beside a place where the number of iterations changes: two, to tell a kink from curvature."""
 SAME_CHANGE = 7
 """Over so many halvings of an interval, the change of values across it stays the same if there is a jump inside."""
 EXPLAINED = 10.0
@@ -99,7 +97,7 @@ def _may_be_an_error(site: Site, direction: Vector, place: float, before: Vector
     change, largest = _largest_part(before, after)
     if change > rounding:
         return 3 * change < largest
-    there = site.x + place * direction
+    there, steps = site.x + place * direction, (LONG_STEPS[0] ** 2, LONG_STEPS[0] ** 3)
     across = (direction, *(random_direction(site.rng, site.scales) for _ in range(TRIES - 1)))
     (coarse, _), (kink, steepest) = (
         _largest_part(
@@ -108,11 +106,11 @@ def _may_be_an_error(site: Site, direction: Vector, place: float, before: Vector
                 for sign, value in ((-1.0, before), (1.0, after))
             )
         )
-        for step in _KINKS
+        for step in steps
     )
     if not np.isfinite(coarse + kink):
         return True
-    return coarse < 2 * kink and rounding < kink * _KINKS[1] and 3 * kink < steepest
+    return coarse < 2 * kink and rounding < kink * steps[1] and 3 * kink < steepest
 
 
 def _rounding(site: Site) -> float:
