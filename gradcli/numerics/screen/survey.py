@@ -20,6 +20,7 @@ from gradcli.numerics.regularity.iteration import effort_at
 from gradcli.numerics.regularity.step_functions import is_staircase, witness_is_zero
 from gradcli.numerics.regularity.stored_format import format_at, spread_over
 from gradcli.numerics.sampling.directions import LONG, Focus, focuses, is_one_group, within
+from gradcli.numerics.screen.held_still import FALLING, is_held_still
 from gradcli.numerics.screen.long_inputs import GROUP_START, clearly_wrong, joint_reading, measured
 from gradcli.numerics.screen.pair_result import (
     STARTS,
@@ -139,12 +140,19 @@ def _unless_rounding(site: Site, pair: Pair, result: PairResult) -> PairResult:
     Finite differences may know a gradient of 1e-73 to many digits, while a right formula has only three of them, or
     none: one that computes 1 - erf(x) gives zero there, or a few roundings of the values nearer to zero.
     """
-    if result.decision is not None:
-        return result
-    if not is_below_rounding(site, pair, result) and not _is_rounding_nearer_to_zero(site, pair, result):
+    if result.impression not in DROWNABLE or not _is_rounding(site, pair, result):
         return result
     judgement = replace(result.judgement, impression=Impression.SILENT, resolution=None)
-    return replace(result, judgement=judgement)
+    return replace(result, judgement=judgement, decision=None)
+
+
+def _is_rounding(site: Site, pair: Pair, result: PairResult) -> bool:
+    """Whether a difference may be rounding: in a tail, unless it is confirmed, or of values that stay the same."""
+    if result.decision is None and (
+        is_below_rounding(site, pair, result) or _is_rounding_nearer_to_zero(site, pair, result)
+    ):
+        return True
+    return is_held_still(site, pair, result)
 
 
 def is_below_rounding(site: Site, pair: Pair, result: PairResult) -> bool:

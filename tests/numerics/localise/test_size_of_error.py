@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gradcli.numerics.localise import evidence
-from gradcli.numerics.localise.evidence import EvidenceBudget, _with_table
+from gradcli.numerics.localise.evidence import EvidenceBudget, with_table
 from gradcli.numerics.outcome import BlockOutcome, Outcome, Table
 
 ALONG = BlockOutcome(input=0, output=0, outcome=Outcome.DIFFERS, max_abs_error=2.0, max_rel_error=0.7, bound=1e-5)
@@ -27,7 +27,7 @@ def table(errors, measured):
 
 
 def said(monkeypatch, found, left):
-    monkeypatch.setattr(evidence, "with_evidence", lambda _, outcome, *__: _with_table(outcome, found, None))
+    monkeypatch.setattr(evidence, "with_evidence", lambda _, outcome, *__: with_table(outcome, found, None))
     blocks = [SimpleNamespace(size=found.columns.size)]
     site = SimpleNamespace(map=SimpleNamespace(domain=SimpleNamespace(blocks=blocks), values=0))
     return EvidenceBudget(left=left).added(site, replace(ALONG), None, 1e-7)

@@ -1,0 +1,58 @@
+"""Outputs that stay exactly the same: they say nothing of a claim that the rounding of forward's values would hide."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradcli.numerics.claims.site import Site
+from gradcli.numerics.differences.estimate import FAIL_FACTOR
+from gradcli.numerics.differences.formats import BFLOAT16
+from gradcli.numerics.maps.floats import EPS
+from gradcli.numerics.maps.sizes import SIGNIFICANT
+from gradcli.numerics.outcome import Pair
+from gradcli.numerics.regularity.stored_format import HIDDEN, format_elsewhere
+from gradcli.numerics.screen.pair_result import PairResult
+from gradcli.numerics.screen.small_entries import DROWNED, NEARER
+
+FALLING = 1e-6
+"""If a block is below this part of the values at x / 8, it is in a tail that falls off on that side, and the values on
+the other side do not matter."""
+
+
+def is_held_still(site: Site, pair: Pair, result: PairResult) -> bool:
+    """Whether a claim differs only in outputs that stay exactly the same, by less than rounding to their format hides.
+
+    log(1 + exp(x)) in float32 is zero below -16.6, where 1 + exp(x) is rounded to 1; its derivative, exp(x), is not.
+    The format is that of the values at other points, and float64 if these do not determine it.
+    """
+    ours = site.rows(pair[1]) & ~result.reading.claimless
+    if not ((result.reading.numeric == 0) & (result.reading.error > 0))[ours].any():
+        return False
+    reading = site.probe(site.map.domain.slices[pair[0]], result.reading.focus, cheap=False)
+    still, error = reading.numeric == 0, reading.error
+    with np.errstate(all="ignore"):
+        met = error <= np.maximum(FAIL_FACTOR * reading.tolerance, SIGNIFICANT * result.judgement.scale)
+    if not (still | met)[ours].all():
+        return False
+    most = float(error[ours & still & ~met].max(initial=0.0))
+    largest = [_size(site, factor, pair[1]) for factor in (1.0, *NEARER)]
+    if most > FALLING * largest[1]:
+        del largest[2]
+    if not most <= _hidden(BFLOAT16.roundoff) * max(largest):
+        return False
+    stored = format_elsewhere(site, pair[1])
+    roundoff, smallest = (EPS, 0.0) if stored is None else (stored.roundoff, stored.smallest)
+    return most <= _hidden(roundoff) * max(largest) + HIDDEN * smallest
+
+
+def _hidden(roundoff: float) -> float:
+    """The largest slope, as a part of the values nearer to zero, that rounding to a format may hide.
+
+    It is as many roundoffs as in float64 (`DROWNED`), but in no format more than bfloat16 hides over a step (`HIDDEN`).
+    """
+    return min(DROWNED * roundoff / EPS, HIDDEN * BFLOAT16.roundoff)
+
+
+def _size(site: Site, factor: float, output: int) -> float:
+    values = site.value_at(factor * site.x)[site.map.codomain.slices[output]]
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
