@@ -120,3 +120,17 @@ def test_a_mistake_shows_nearer_to_zero_where_the_tail_hides_it(at: float) -> No
 
     map_ = FormulaMap(gelu_slope, curvature, space((1,)), space((1,)))
     assert verify(map_, np.array([at]), seed=0).blocks[0].outcome is Outcome.DIFFERS
+
+
+@pytest.mark.parametrize(("wrong", "outcome"), [(0.0, Outcome.AGREES), (1e-3, Outcome.DIFFERS)])
+def test_a_zero_claim_in_a_tail_is_not_said_to_be_hidden_by_rounding_of_the_values(wrong: float, outcome: Any) -> None:
+    def claimed(x: Array) -> Array:
+        return np.diag(np.where(x > 100, wrong, 1 / np.expm1(np.minimum(x, 100))))
+
+    beside_1e8 = np.array([1e-8, 2.0, 300.0])
+    map_ = FormulaMap(lambda x: np.log1p(-np.exp(-x)), claimed, space((3,)), space((3,)))
+    (found,) = verify(map_, beside_1e8, seed=0).blocks
+    assert found.outcome is outcome
+    if not wrong:
+        assert "may compute zero" in str(found.note)
+        assert "rounding of forward's values" not in str(found.note)

@@ -160,6 +160,24 @@ def test_notes_of_one_sample_that_differ_in_their_figures_are_all_kept() -> None
     assert merge([[evidence], [other]])[0].note == "kink at 0.5 (likewise in 1 other sample); kink at 0.75"
 
 
+@pytest.mark.parametrize("verdict", [Verdict.PASSED, Verdict.INCONCLUSIVE])
+def test_what_one_sample_leaves_open_does_not_excuse_a_failure_in_another(verdict) -> None:
+    wrong = Evidence(check="gradient", verdict=Verdict.FAILED, input="x", note="forward iterates")
+    excused = replace(wrong, verdict=verdict, note="rounding may explain the difference")
+    assert merge([[excused], [wrong]])[0].note == "forward iterates"
+    assert merge([[excused], [excused]])[0].note == excused.note
+
+
+def test_an_error_in_percent_is_a_measured_number() -> None:
+    first = Evidence(check="gradient", verdict=Verdict.PASSED, note="below 5.5 % of the largest")
+    samples = [
+        [first],
+        [replace(first, note="below 8 % of the largest")],
+        [replace(first, note="below 9e-04 of the largest")],
+    ]
+    assert merge(samples)[0].note == "below 8 % of the largest (likewise in 2 other samples)"
+
+
 def test_what_holds_for_several_inputs_is_said_once_with_their_names() -> None:
     x = Evidence(check="gradient", verdict=Verdict.PASSED, input="x", note="forward's values step")
     w = replace(x, input="w", output=1)

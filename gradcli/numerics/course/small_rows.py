@@ -50,7 +50,12 @@ UNSEEN = (
     "outputs to compare them one by one, and autodiff of forward's body is not available"
 )
 HIDDEN = (
-    "not checked: {0}, whose derivatives are far smaller than the largest and hidden by rounding of forward's values"
+    "not checked: output entries whose derivatives are far smaller than the largest and hidden by rounding of "
+    "forward's values"
+)
+LOST_IN_TAIL = (
+    "not checked: output entries whose derivatives are far smaller than the largest, and so small that a right formula "
+    "may compute zero, or only rounding errors of larger terms"
 )
 
 
@@ -60,21 +65,22 @@ class SuspectRows:
 
     Attributes:
         rows: their flat output numbers.
-        hidden: how many more rows could not be compared because of rounding.
+        hidden: whether rounding of forward's values left the slopes of other rows unknown.
+        lost: whether other rows missed slopes that are below rounding errors of larger terms.
         unseen: whether rows of small derivatives could not be compared because there are too many outputs.
     """
 
     rows: Indices
-    hidden: int = 0
+    hidden: bool = False
+    lost: bool = False
     unseen: bool = False
 
     @property
     def note(self) -> str | None:
-        """A sentence about the rows that could not be compared, if there are any."""
+        """What is said of the rows that could not be compared, if there are any."""
         if self.unseen:
             return UNSEEN
-        entries = "1 output entry" if self.hidden == 1 else f"{self.hidden} output entries"
-        return HIDDEN.format(entries) if self.hidden else None
+        return joined(HIDDEN if self.hidden else None, LOST_IN_TAIL if self.lost else None)
 
 
 NONE = SuspectRows(rows=np.zeros(0, np.intp))
@@ -183,7 +189,7 @@ def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Ve
     sizes = np.maximum(sizes, np.abs(reading.numeric[rows]) / max(1.0, (inside.stop - inside.start) ** 0.5))
     with np.errstate(all="ignore"):
         off = reading.smooth[rows] & (error > np.maximum(FAIL_FACTOR * bound, SIGNIFICANT * sizes))
-        hidden = reading.smooth[rows] & ~off & (bound > COARSE * sizes)
+        hidden, drowned = reading.smooth[rows] & ~off & (bound > COARSE * sizes), np.zeros(rows.size, bool)
         if off.any():
             off &= error > TAIL_NOISE * _jitter(site, rows, direction)
             nearer, most = _nearer(site, rows), np.maximum(sizes, error)
@@ -193,10 +199,10 @@ def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Ve
             # 1 - (1 - p) (1 - q) stays the same for tiny p and q; other outputs show how large its terms are.
             still = (reading.numeric[rows] == 0) & (error <= DROWNED * largest)
             drowned = off & (tail | still)
-            hidden, off = hidden | drowned, off & ~drowned
+            off &= ~drowned
     order = np.argsort(-error / np.maximum(sizes, TINY))
     found = np.sort(rows[[k for k in order.tolist() if off[k]][:TRIES]])
-    return SuspectRows(rows=found, hidden=int(np.count_nonzero(hidden)))
+    return SuspectRows(rows=found, hidden=bool(hidden.any()), lost=bool(drowned.any()))
 
 
 def _jitter(site: Site, rows: Indices, direction: Vector) -> Vector:

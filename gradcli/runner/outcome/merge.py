@@ -16,8 +16,8 @@ def merge(samples: Sequence[Iterable[Evidence]]) -> tuple[Evidence, ...]:
     """One piece of evidence for each check, order, input and output: the worst verdict, bound and resolution.
 
     Mismatches are dropped: only the diagnosis needs them, and they hold arrays. So are the notes of a sample in which a
-    derivative is zero everywhere, if it is not zero in another, and the notes of those that passed, if another is
-    inconclusive: they say what was accepted, and not what is undecided.
+    derivative is zero everywhere, if it is not zero in another, and the notes of those that passed or are
+    inconclusive, if another is worse: what was accepted says nothing of what is undecided, and excuses no failure.
     """
     merged: dict[_Key, Evidence] = {}
     noted: dict[_Key, dict[int, list[Evidence]]] = {}
@@ -55,8 +55,8 @@ def with_reason(result: CheckResult) -> CheckResult:
 
 def _counts(each: Evidence, merged: Evidence) -> bool:
     """Whether the note of one sample belongs to the merged evidence."""
-    accepted = each.verdict is Verdict.PASSED and merged.verdict is Verdict.INCONCLUSIVE
-    return each.zero_everywhere <= merged.zero_everywhere and not accepted
+    outdone = each.verdict in (Verdict.PASSED, Verdict.INCONCLUSIVE) and each.verdict is not merged.verdict
+    return each.zero_everywhere <= merged.zero_everywhere and not outdone
 
 
 def _both(one: Evidence, other: Evidence) -> Evidence:

@@ -17,8 +17,8 @@ from gradcli.watchdog.case import Overrun, Watchdog
 _BETWEEN = "; "
 _AFTER_CHECKS = ("naming", "shrinking", "figures")
 """Phases whose calls, of edited code too, change no result of a check."""
-_MEASURED = re.compile(r"\d+\.\d+(?:e[+-]?\d+)?|\d+e[+-]?\d+")
-"""Numbers that are measured; whole ones are positions, sizes and counts, which make another note of it."""
+_MEASURED = re.compile(r"\d+\.\d+(?:e[+-]?\d+)?|\d+e[+-]?\d+|\d+(?= %)")
+"""Numbers that are measured; whole ones without % are positions, sizes and counts, which make another note of it."""
 
 
 def noted_once(samples: Iterable[Sequence[str]]) -> str | None:
@@ -30,7 +30,7 @@ def noted_once(samples: Iterable[Sequence[str]]) -> str | None:
     for notes in samples:
         earlier: Counter[str] = Counter()
         for part in dict.fromkeys(part for note in notes for part in note.split(_BETWEEN)):
-            wording = _MEASURED.sub("#", part)
+            wording = _MEASURED.sub("#", part).replace("# % of", "# of")
             alike.setdefault((wording, earlier[wording]), []).append(part)
             earlier[wording] += 1
     return _BETWEEN.join(_standing_for(parts) for parts in alike.values()) or None
