@@ -83,7 +83,7 @@ def _of_worst_output(
         return None
     errors, largest = _excess(mismatch.claimed, mismatch.numeric, mismatch.bound), np.abs(mismatch.numeric).max()
     sums = np.abs(pulled_back(mismatch, np.ones(block.size))[1]).max()
-    shown = max(abs((entry.analytic or 0.0) - entry.numeric) for entry in found if _shows(entry))
+    shown = max(_gap(entry) for entry in found if _shows(entry))
     size = float(errors.max(initial=0.0) / largest) if np.isfinite(errors).all() and largest > 0 else 0.0
     if not sums > 0 or any(entry.returned_shape for entry in found) or size <= _FAR_LARGER * shown / sums:
         return None
@@ -169,8 +169,12 @@ def _shows(entry: Entry) -> bool:
     """Whether an entry is wrong by more than its bound; None stands for zero."""
     if entry.analytic is None and entry.returned_shape is not None:
         return True
-    error = abs((entry.analytic or 0.0) - entry.numeric)
-    return not error <= 3 * entry.bound + _ROUNDING * abs(entry.numeric)
+    return not _gap(entry) <= 3 * entry.bound + _ROUNDING * float(np.abs(entry.numeric))
+
+
+def _gap(entry: Entry) -> float:
+    """The error of an entry. Python's own abs may raise OverflowError for a complex NaN, after an earlier overflow."""
+    return float(np.abs((entry.analytic or 0.0) - entry.numeric))
 
 
 def _entries_for(

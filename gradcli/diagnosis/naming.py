@@ -80,25 +80,29 @@ def without_names(failed: Sequence[Evidence], subject: Subject, *, located: bool
 
     Without `located` none of the user's code runs, and the findings have no lines.
     """
-    named = [e.finding for e in failed if e.finding is not None]
-    for e in (e for e in failed if e.finding is None):
-        first = e.order == 1
-        what, whole = ("the returned gradient", "gradient")
-        if not first:
-            what, whole = f"the derivative of order {e.order}", "derivative"
-        size = "" if e.max_rel_error is None else f" by up to {of_largest(e.max_rel_error, whole)}"
-        named.append(
-            Finding(
-                kind=FindingKind.WRONG_GRADIENT if first else FindingKind.WRONG_SECOND_ORDER,
-                message=f"{e.input}: {what} is wrong{size}",
-                order=e.order,
-                input=e.input,
-                output=e.output,
-                entries=() if e.mismatch is None or not first else entries_of(e.mismatch, subject.domain),
-            )
-        )
+    named = [e.finding if e.finding is not None else _as_measured(e, subject) for e in failed]
     found = _without_repeats(named)
     return tuple(_located(finding, subject) for finding in found) if located else tuple(found)
+
+
+def _as_measured(e: Evidence, subject: Subject) -> Finding:
+    """The finding that the check's own numbers prove."""
+    first, table = e.order == 1, e.mismatch
+    kind = FindingKind.WRONG_GRADIENT if first else FindingKind.WRONG_SECOND_ORDER
+    what = "the returned gradient" if first else f"the derivative of order {e.order}"
+    whole = "gradient" if first else "derivative"
+    said = " is wrong" + ("" if e.max_rel_error is None else f" by up to {of_largest(e.max_rel_error, whole)}")
+    if table is not None and (np.isfinite(table.numeric) & ~np.isfinite(table.claimed)).any():
+        kind = FindingKind.NON_FINITE_GRADIENT if first else kind
+        said = f" is not finite, although the {'' if first else 'right '}derivative is finite there"
+    return Finding(
+        kind=kind,
+        message=f"{e.input}: {what}{said}",
+        order=e.order,
+        input=e.input,
+        output=e.output,
+        entries=() if table is None or not first else entries_of(table, subject.domain),
+    )
 
 
 def _right(evidence: Sequence[Evidence]) -> tuple[str, ...]:

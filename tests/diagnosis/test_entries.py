@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.diagnosis.entries import _columns
+from gradcli.checks.battery import run_battery
+from gradcli.diagnosis.entries import _columns, _shows
 from gradcli.diagnosis.facts import Facts
-from gradcli.results import Mismatch
+from gradcli.diagnosis.naming import without_names
+from gradcli.results import Entry, Mismatch
+from gradcli.settings import Settings
 from gradcli.verdict import Verdict
-from tests.programs.planted import found, function
+from tests.programs.planted import found, function, ns, subject_of
 
 
 def test_the_wrong_entries_are_shown_where_their_sum_over_the_outputs_is_unknown():
@@ -155,3 +158,22 @@ def test_a_gradient_that_the_framework_sums_is_shown_as_summed(framework):
     assert case(1).verdict is Verdict.PASSED
     (entry,) = case(1.5).findings[0].entries
     assert entry.analytic == pytest.approx(1.5 * entry.numeric)
+
+
+def test_a_complex_nan_is_an_error_after_an_overflow_too():
+    """Python's abs takes the overflow that an earlier call left in errno for one of its own."""
+    with pytest.raises(OverflowError):
+        abs(complex(1e308, 1.7e308))
+    assert _shows(Entry(index=(0,), analytic=complex("nan+nanj"), numeric=1.0 + 2.0j, bound=1e-9))
+    assert not _shows(Entry(index=(0,), analytic=1.0 + 2.0j, numeric=1.0 + 2.0j, bound=1e-9))
+
+
+@pytest.mark.parametrize(("lost", "kind"), [(np.nan, "non-finite-gradient"), (2.0, "wrong-gradient")])
+def test_without_time_for_a_name_what_is_not_finite_is_called_so(lost, kind):
+    made = function(lambda x: x.sin(), lambda g, x, y: g * x.cos() * ns.where(x > 1, lost, 1.0))
+    subject = subject_of(made, np.array([0.5, 0.25, 1.5]))
+    evidence = run_battery(subject, Settings(order=1), seed=0)
+    (finding,) = without_names([e for e in evidence if e.verdict is Verdict.FAILED and e.check == "gradient"], subject)
+    assert finding.kind.value == kind
+    assert ("not finite, although the derivative is" in finding.message) is (kind == "non-finite-gradient")
+    assert "inf times" not in finding.message
