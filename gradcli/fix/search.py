@@ -9,6 +9,7 @@ from typing import Any, final
 
 from gradcli.diagnosis.slips.conditions import Conditions
 from gradcli.diagnosis.slips.hooks import running
+from gradcli.diagnosis.slips.standing import brings_left_over
 from gradcli.edits.captured import Captured, captured_in
 from gradcli.edits.draft import Draft
 from gradcli.edits.expressions import Candidate
@@ -372,7 +373,7 @@ class Search:
         for number, candidate in enumerate(sorted(stage(), key=lambda c: c.cost)):
             if self.is_over:
                 return
-            codes = draft.codes_with(candidate.changes)
+            codes = None if brings_left_over(candidate.changes, draft) else draft.codes_with(candidate.changes)
             mark = b"" if codes is None else b"".join(_mark(code) for code in codes.values())
             if codes is None or mark in known:
                 continue

@@ -26,6 +26,23 @@ CONVOLUTION = """class Own(Function):
         before = F.pad(x, (k - 1, 0)).unfold(1, k, 1)
         return after @ w, torch.einsum("nt,ntk->k", g, before).flip(0)
 """
+CHAIN = """class Own(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.exp(x[:-1] * x[1:]).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        n = len(x)
+        gx = torch.zeros_like(x)
+        for t in range(n - 2, -1, -1):
+            gx[t] += torch.exp(x[t] * x[t + 1]) * x[t + 1]
+        for t in range(0, n - 1):
+            gx[t + 1] += torch.exp(x[t] * x[t + 1]) * x[t]
+        return g * gx
+"""
 CLAMP = """class Own(Function):
     @staticmethod
     def forward(ctx, x):
@@ -195,6 +212,7 @@ def test_another_form_is_named_and_patched(name, tmp_path):
 
 
 SHORT = {
+    "a loop after one with the same variable": (CHAIN, ("(0, n - 1)", "(1, n - 1)"), [], "range(0, n - 1)"),
     "a matrix transposed everywhere": (INVERSE, ("-b.mT @ g @ b.mT", "-b @ g @ b"), [], "-b.mT @ g @ b.mT"),
     "an axis": (LOGSUMEXP, ("g[..., None]", "g"), [], "* g[..., None]"),
     "a negative axis": (RUNNING, ("g.flip(-1).", "g."), [], "g.flip(-1).cumsum(-1).flip(-1)"),

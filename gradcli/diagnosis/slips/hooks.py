@@ -51,7 +51,9 @@ def running(codes: Mapping[FunctionType, CodeType]) -> Iterator[None]:
 class Hooks:
     """What the hooked expressions of one function do: nothing, be recorded, or have another value at one place."""
 
-    def __init__(self) -> None:
+    def __init__(self, left_over: Sequence[frozenset[str]] = ()) -> None:
+        """`left_over` are, for each place, the local names that are not recorded there."""
+        self._left_over = left_over
         self.frame: FrameType | None = None
         self.seen: dict[int, list[tuple[Any, dict[str, Any]]]] | None = None
         self._place: int | None = None
@@ -67,7 +69,9 @@ class Hooks:
             _refuse_endless(self.frame)
         elif self.seen is not None:
             value = self._made() if place == self._place and self._code is None else value
-            self.seen.setdefault(place, []).append((value, dict(sys._getframe(1).f_locals)))
+            hidden = self._left_over[place] if self._left_over else ()
+            known = {name: each for name, each in sys._getframe(1).f_locals.items() if name not in hidden}
+            self.seen.setdefault(place, []).append((value, known))
         elif place == self._place:
             frame = sys._getframe(1)
             if self._compared is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.diagnosis.slips.bench import Bench
 from gradcli.diagnosis.slips.forms import Form, distinct
 from gradcli.diagnosis.slips.hooks import array_of, writes
+from gradcli.diagnosis.slips.standing import left_over
 from gradcli.edits.draft import Draft
 from gradcli.edits.expressions import size_factors
 from gradcli.edits.flow import carrying, names_in
@@ -118,13 +119,17 @@ def _bound(form: Form) -> Form:
     return form if whole else replace(form, binds=0)
 
 
-def expressions_known(draft: Draft, carried: set[str]) -> list[ast.expr]:
-    """What the function to edit and forward compute without grad_output, forward's also in the names of backward."""
+def expressions_known(draft: Draft, carried: set[str], place: ast.expr) -> list[ast.expr]:
+    """What the function to edit and forward compute without grad_output, forward's also in the names of backward.
+
+    Nothing that reads the variable of a loop which is over at the place.
+    """
     nodes = _computed_in([p.node for p in draft.parts if p.role in (draft.role, "forward")], carried)
     if draft.role == "backward" and draft.has("forward"):
         forward = draft.part("forward").node
         nodes += as_in_backward(_computed_in([forward], set()), forward, draft.backward.node)
-    return nodes
+    hidden = left_over(place, draft)
+    return [node for node in nodes if not names_in(node) & hidden]
 
 
 def _computed_in(definitions: Sequence[Definition], carried: set[str]) -> list[ast.expr]:

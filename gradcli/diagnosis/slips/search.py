@@ -43,7 +43,7 @@ from gradcli.diagnosis.slips.elsewhere import (
 from gradcli.diagnosis.slips.hooks import Hooks, hooked_codes, places_in, running
 from gradcli.diagnosis.slips.short_axes import is_ambiguous, shortest_axis
 from gradcli.diagnosis.slips.slip import Slip
-from gradcli.diagnosis.slips.standing import steers
+from gradcli.diagnosis.slips.standing import left_over, steers
 from gradcli.diagnosis.slips.trial import PROOFS, Trial
 from gradcli.diagnosis.table import Gradient
 from gradcli.edits.constants import numbers_in
@@ -185,9 +185,9 @@ class SlipSearch:
 
     def _prepared(self, draft: Draft) -> "_Prepared | None":
         """Backward with hooks, run once; None if the run shows nothing."""
-        hooks, ahead = Hooks(), Hooks()
         wanted = [_expressions(draft, self._facts, position) for position in self._facts.subject.active]
         places = places_in(draft.edited.node, set().union(*wanted))
+        hooks, ahead = Hooks([left_over(place, draft) for place in places]), Hooks()
         codes = hooked_codes(draft, places, hooks, ahead)
         if codes is None:
             return None

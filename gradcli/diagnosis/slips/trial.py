@@ -383,7 +383,7 @@ class Trial:
 
     def _computed(self, number: int) -> list[tuple[ast.expr, list[Any]]]:
         """Expressions of forward and backward that give one tensor at a place, with the value at each bench."""
-        nodes = expressions_known(self._draft, self._carried)
+        nodes = expressions_known(self._draft, self._carried, self._places[number])
         codes = [(node, code) for node in nodes if (code := _code_of(node)) is not None]
         values = self._values(number, [code for _, code in codes])
         single = [all(len(v) == 1 and self._framework.is_tensor(v[0]) for v in each) for each in values]

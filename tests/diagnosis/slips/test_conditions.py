@@ -7,6 +7,7 @@ import pytest
 from benchmarks.fix.corpus import Specimen
 from benchmarks.fix.run import named, patched
 from gradcli.diagnosis.slips.conditions import Conditions
+from gradcli.diagnosis.slips.standing import brings_left_over, left_over
 from gradcli.edits.deciding import decides
 from gradcli.edits.draft import draft_of
 from gradcli.edits.idiom import name
@@ -95,3 +96,32 @@ def test_only_a_condition_that_no_longer_changes_is_settled(draft, old, new, set
     nodes = [n for n in values_in(draft, old) if not isinstance(getattr(n, "ctx", None), ast.Store)]
     conditions = Conditions(draft, run, Numbers)
     assert conditions.are_settled_by([Change(nodes[0], name(new))]) is settled
+
+
+def loops_of(ctx, g):
+    (x,) = ctx
+    total, n = 0, len(x)
+    for t in range(n):
+        total = total + x[t]
+    for t, k in enumerate(reversed(x)):
+        total = total + k * t
+    for i in range(n):
+        i = i + 1
+    return g * total
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("total + x[t]", {"k"}),
+        ("reversed(x)", {"t", "k"}),
+        ("total + k * t", set()),
+        ("g * total", {"t", "k"}),
+    ],
+)
+def test_after_a_loop_its_variables_are_left_over(text, found):
+    draft = draft_of(written(loops_of), {})
+    node = values_in(draft, text)[0]
+    assert left_over(node, draft) == found
+    for name_ in ("t", "k", "n", "i"):
+        assert brings_left_over([Change(node, name(name_))], draft) is (name_ in found)
