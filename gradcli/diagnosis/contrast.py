@@ -7,6 +7,7 @@ and the claim has to hold at further inputs, at one of which the error shows. Wh
 of a softmax does for equal cotangents, a factor and a missing product vanish with it: being right there says nothing.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.entries import tells_of_the_right, wrong_mask
 from gradcli.diagnosis.facts import ROUNDING, Facts
+from gradcli.diagnosis.slips.elsewhere import far_away
 from gradcli.diagnosis.suspect import Suspect
 from gradcli.diagnosis.table import SIGNIFICANCE, Gradient
 from gradcli.verdict import tells_apart
@@ -54,6 +56,24 @@ def right_for_row(suspect: Suspect, row: int) -> bool:
         for there in _further(suspect)
     ]
     return True in others and False not in others
+
+
+def factor_elsewhere(suspect: Suspect, c: float) -> Suspect | None:
+    """The suspect at inputs where the gradient is seen not to be c times the right one; None if none is found.
+
+    A number of entries above a threshold may be the factor: values between those of two entries, and of the opposite
+    signs where these may have been drawn, change it. Where backward returns zeros or NaN, nothing is concluded.
+    """
+    facts = suspect.facts
+    between = (facts.rearranged(number) for number in (1, 3, 5)[: 1 if facts.is_costly else 3])
+    beyond = (there for there, is_meant in (() if facts.is_costly else far_away(facts)) if is_meant)
+    for there in (suspect.at(each, right=True) for each in itertools.chain(between, beyond)):
+        if there is None or any(g is None or not np.isfinite(g).all() or not np.any(g) for g in there.gradients):
+            continue
+        scaled = [None if g is None else g / c for g in there.gradients]
+        if there.facts.judged(there.block, scaled) is False:
+            return there
+    return None
 
 
 def is_right_in(suspect: Suspect, part: float) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.code.followed import described, varies_elsewhere
 from gradcli.diagnosis.code.sized_factor import of_sizes
+from gradcli.diagnosis.contrast import factor_elsewhere
 from gradcli.diagnosis.entries import indices_of
 from gradcli.diagnosis.factor import constant_factor, nearly_constant_factor, number_of, times
 from gradcli.diagnosis.facts import REAL_ROWS
@@ -143,22 +144,36 @@ def conjugate(suspect: Suspect) -> Named | None:
 
 
 def factor(suspect: Suspect) -> Named | None:
-    """One constant times the right gradient, also at other sizes as far as those can be tried."""
-    return None if varies_elsewhere(suspect) else _factor(suspect, "everywhere")
+    """One constant times the right gradient, also at other values, and at other sizes as far as those can be tried."""
+    if varies_elsewhere(suspect) or (c := _constant(suspect)) is None:
+        return None
+    if not suspect.proves(partial(_divided, factor=c)):
+        return _varying_factor(suspect, suspect.elsewhere, c)
+    other = factor_elsewhere(suspect, c)
+    return _factor(suspect, c, "everywhere") if other is None else _varying_factor(suspect, other, c)
 
 
 def factor_here(suspect: Suspect) -> Named | None:
-    """One constant times the right gradient here, but not at inputs of other sizes."""
-    return _factor(suspect, "in every entry here, though not at other sizes", is_caused=False)
-
-
-def _factor(suspect: Suspect, where: str, *, is_caused: bool = True) -> Named | None:
-    facts, name = suspect.facts, suspect.name
-    c = constant_factor(facts, suspect.block, suspect.gradients)
-    if c is None or abs(c - 1) <= SIGNIFICANCE:
+    """One constant times the right gradient here, but not at inputs of other sizes, or of other values."""
+    c = _constant(suspect)
+    if c is None or not suspect.proves(partial(_divided, factor=c)):
         return None
-    if not suspect.proves(partial(_divided, factor=c)):
-        return _varying_factor(suspect, c)
+    if varies_elsewhere(suspect):
+        return _factor(suspect, c, "in every entry here, though not at other sizes", is_caused=False)
+    subject = suspect.facts.subject
+    if subject.domain.blocks[suspect.block].size == subject.codomain.size == 1:
+        return None  # any two numbers have a quotient
+    return _factor(suspect, c, "in every entry here, though not at other values", is_caused=False)
+
+
+def _constant(suspect: Suspect) -> float | None:
+    """The factor by which the gradient is wrong along every slope."""
+    c = constant_factor(suspect.facts, suspect.block, suspect.gradients)
+    return None if c is None or abs(c - 1) <= SIGNIFICANCE else c
+
+
+def _factor(suspect: Suspect, c: float, where: str, *, is_caused: bool = True) -> Named | None:
+    facts, name = suspect.facts, suspect.name
     if abs(c + 1) <= SIGNIFICANCE:
         return (
             FindingKind.WRONG_SIGN,
@@ -217,14 +232,13 @@ def approximate_factor(suspect: Suspect) -> Named | None:
     )
 
 
-def _varying_factor(suspect: Suspect, c: float) -> Named | None:
+def _varying_factor(suspect: Suspect, other: Suspect | None, c: float) -> Named | None:
     """The right gradient times a factor that changes with the inputs; any gradient of one entry has this form."""
-    other = suspect.elsewhere
     if other is None or suspect.facts.subject.domain.blocks[suspect.block].entries < LEAST_ROLLED:
         return None
     if constant_factor(other.facts, other.block, other.gradients) is None:
         return None
-    text = f"{c:.9g}"
+    text = number_of(c).text
     return (
         FindingKind.WRONG_FACTOR,
         f"{suspect.name}: the returned gradient is {times(c, text)} the right one in every entry; the factor changes "

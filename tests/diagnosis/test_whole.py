@@ -94,3 +94,36 @@ def test_a_gradient_with_an_axis_more_that_is_summed_wrongly_lacks_no_factor(nam
     findings = found(function(lambda x: x.sum(), backward), (3,))
     assert [f.kind for f in findings] == ([] if says is None else [FindingKind.MISSING_REDUCTION])
     assert all(says in f.message for f in findings)
+
+
+def halved(share):
+    """The positive entries times a scalar; the gradient of the entries is wrong by a share of their number."""
+
+    def backward(g, x, s, y):
+        on = (x > 0).to(x.dtype)
+        return g * s * on * share(on), (g * x * on).sum()
+
+    return function(lambda x, s: x * (x > 0).to(x.dtype) * s, backward)
+
+
+@pytest.mark.parametrize(
+    ("share", "says"),
+    [
+        (lambda on: 0.5, "is 1/2 of the right one everywhere"),
+        (lambda on: on.sum() / 6, "the factor changes with the inputs"),
+    ],
+)
+def test_a_factor_that_counts_entries_is_not_called_the_same_everywhere(share, says):
+    (finding,) = found(halved(share), np.array([0.5, -1.0, 2.0, 1.25, -0.75, -0.25]), ())
+    assert finding.kind is FindingKind.WRONG_FACTOR
+    assert finding.factor == "1/2"
+    assert says in finding.message
+
+
+def test_the_factor_of_one_number_is_not_called_the_same_everywhere_either():
+    made = function(
+        lambda x, s: (x > 0).to(x.dtype) * s,
+        lambda g, x, s, y: (g * 0, (g * (x > 0)).sum() * (x > 0).to(x.dtype).sum() / 6),
+    )
+    (finding,) = found(made, np.array([0.5, -1.0, 2.0, 1.25, -0.75, -0.25]), ())
+    assert "everywhere" not in finding.message
