@@ -31,6 +31,8 @@ _VERDICTS = {
     Outcome.DIFFERS: Verdict.FAILED,
     Outcome.UNDECIDED: Verdict.INCONCLUSIVE,
 }
+UNDECIDED = "undecided-of-order-1"
+"""The places of the active inputs whose gradients differences could not decide."""
 
 
 @final
@@ -58,6 +60,7 @@ class GradientCheck(Check):
             witness=subject.body_map(1),
         )
         situation.once(FIRST_ORDER_ERRORS, lambda: _errors(found))
+        situation.once(UNDECIDED, lambda: {b.input for b in found.blocks if b.outcome is Outcome.UNDECIDED})
         if any(block.doubt is Doubt.DOMAIN for block in found.blocks):
             map_.value(subject.point)  # to raise at the given point itself is an error, not the edge of a domain
         yield from evidence_of(self.name, 1, map_, found, subject.output_numbers)

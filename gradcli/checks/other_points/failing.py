@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gradcli.cases import Argument, InputSpec
 from gradcli.checks.base import Situation
-from gradcli.checks.gradient import evidence_of
+from gradcli.checks.gradient import UNDECIDED, evidence_of
 from gradcli.checks.other_points.bounds import bounds_of
 from gradcli.checks.other_points.proof import Proof, Wrong, proof_at, wrong_at
 from gradcli.errors import UserCodeError
@@ -26,6 +26,8 @@ _LEAST, _ALIKE = 1e-3, 0.1
 """The error in such a narrow branch, relative to the largest entry, is at least the first, the smallest that a formula
 usually makes, and at both distances the same to the second. Rounding errors of a right formula with cancellation change
 with the distance."""
+_ALSO_THERE = "at values that gradcli tried in addition to the random inputs, for which the comparison was inconclusive"
+"""Where a gradient is wrong, if it may be so at the inputs drawn first as well: no domain of theirs excludes that."""
 
 
 def failures(
@@ -50,6 +52,8 @@ def failures(
     worst = proof.worst(smooth[0])
     found = replace(proof.found, blocks=tuple(_counted(block) for block in smooth))
     drawn, tried = situation.subject.arguments, proof.subject.arguments
+    undecided: set[int] = situation.once(UNDECIDED, set)
+    label = _ALSO_THERE if smooth[0].input in undecided else label
     label = label or _order_label(drawn, arguments) or _label_of_equal(tried, worst)
     label = label or _label(drawn, _unusual(drawn, tried, worst))
     return [

@@ -342,3 +342,38 @@ def test_all_entries_of_one_input_alone_are_large_and_positive(backend, ns, is_r
     result = check_object(beyond_a_cuboid(ns, is_right=is_right), case_of(spec, settings))
     wrong = {e.check for e in result.evidence if e.verdict is Verdict.FAILED}
     assert wrong == (set() if is_right else {"other-inputs"})
+
+
+def folded(ns, factor):
+    """x times |x| folded into [0, 1], in as many steps as that takes."""
+
+    def fold(y):
+        while bool((y > 1).any()):
+            y = ns.where(y > 1, 2 - y, y).abs()
+        return y
+
+    class Folded(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return (fold(x.clone()) * x).sum()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            with ns.enable_grad():
+                z = x.detach().requires_grad_()
+                (d,) = ns.autograd.grad((fold(z) * z).sum(), z)
+            return g * d * factor
+
+    return Folded
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, Verdict.PASSED), (1.001, Verdict.FAILED)])
+def test_no_domain_is_advised_whose_values_were_not_decided(ns, factor, verdict):
+    result = drawn(folded(ns, factor), "x=3")
+    assert result.verdict is verdict
+    for finding in result.findings:
+        assert "for which the comparison was inconclusive" in finding.message
+        assert "cannot occur" not in finding.message
