@@ -24,6 +24,10 @@ _FINEST, _COARSEST = 2.0**-32, 2.0**-20
 """Errors relative to the largest entry between which float32, of roundoff 2^-24, may be the cause."""
 _SMALL = 2.0**-30
 """A step, relative to each entry, that changes one float32 number in 64, and every float64 number."""
+_UNCHANGED = (
+    "its gradient stays the same to the bit where an input changes by 1e-9 of itself, as after rounding to float32 or "
+    "where terms cancel in backward"
+)
 _STEP = 2.0**-27
 """A step, relative to an entry, that is smaller than the spacing of float32 numbers."""
 _SMALLER_STEP = 2.0**-31
@@ -116,7 +120,8 @@ def _by_float32(situation: Situation, place: int, same: NDArray[np.bool_]) -> bo
 def _by_the_body(situation: Situation) -> Iterator[tuple[int, str]]:
     """Gradients with an error of float32's size that do not change where the derivative of forward's body does.
 
-    The error of an iteration that was stopped early changes with its input; that of rounding to float32 does not.
+    The error of an iteration that was stopped early changes with its input; that of rounding to float32 does not, nor
+    that of terms which cancel: their difference is a multiple of their own last bit.
     """
     errors: dict[int, float] = situation.once(FIRST_ORDER_ERRORS, dict)
     off = [place for place, error in errors.items() if _FINEST < error < _COARSEST]
@@ -125,7 +130,7 @@ def _by_the_body(situation: Situation) -> Iterator[tuple[int, str]]:
         return
     for place in off:
         if any(_stays(situation, body, place, other) for other in range(len(errors))) and _is_fine(situation, place):
-            yield place, "backward rounded its gradient to float32"
+            yield place, _UNCHANGED
 
 
 def _stays(situation: Situation, body: VectorMap, place: int, moved: int) -> bool:

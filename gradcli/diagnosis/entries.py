@@ -63,7 +63,7 @@ def _worst_entries(
     first: tuple[Entry, ...] = ()
     for there, row, clause in tried:
         found = _entries_for(there, place, mismatch, shape, row, is_folded=is_folded)
-        if any(_shows(entry) for entry in found):
+        if any(shows(entry) for entry in found):
             single = None if is_folded or mismatch is None else _of_worst_output(facts, place, mismatch, shape, found)
             return found if single is None else single, clause
         first = first or found
@@ -83,7 +83,7 @@ def _of_worst_output(
         return None
     errors, largest = _excess(mismatch.claimed, mismatch.numeric, mismatch.bound), np.abs(mismatch.numeric).max()
     sums = np.abs(pulled_back(mismatch, np.ones(block.size))[1]).max()
-    shown = max(_gap(entry) for entry in found if _shows(entry))
+    shown = max(_gap(entry) for entry in found if shows(entry))
     size = float(errors.max(initial=0.0) / largest) if np.isfinite(errors).all() and largest > 0 else 0.0
     if not sums > 0 or any(entry.returned_shape for entry in found) or size <= _FAR_LARGER * shown / sums:
         return None
@@ -92,7 +92,7 @@ def _of_worst_output(
     alone = facts.of_output(mismatch.output, int(table["rows"][0]))
     (index,) = outputs_of(replace(mismatch, rows=table["rows"]), block.shape)
     made = _entries_for(alone, place, replace(mismatch, **table, small_rows=True), shape, 0)
-    return tuple(replace(entry, output_index=index) for entry in made) if any(map(_shows, made)) else None
+    return tuple(replace(entry, output_index=index) for entry in made) if any(map(shows, made)) else None
 
 
 def _of_output(facts: Facts, output: int) -> str:
@@ -165,7 +165,7 @@ def entries_of(mismatch: Mismatch, domain: Space) -> tuple[Entry, ...]:
     )
 
 
-def _shows(entry: Entry) -> bool:
+def shows(entry: Entry) -> bool:
     """Whether an entry is wrong by more than its bound; None stands for zero."""
     if entry.analytic is None and entry.returned_shape is not None:
         return True

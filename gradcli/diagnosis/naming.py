@@ -10,7 +10,7 @@ from gradcli.backends.base import Subject
 from gradcli.diagnosis.code.location import Seen, SuspectLine, locate
 from gradcli.diagnosis.code.replaced import perhaps_replaced
 from gradcli.diagnosis.code.unused import at_unused_value
-from gradcli.diagnosis.entries import entries_of, worst_entries, wrong_mask
+from gradcli.diagnosis.entries import entries_of, shows, worst_entries, wrong_mask
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.first_order import name_gradient
 from gradcli.diagnosis.higher_order import name_higher_order
@@ -132,7 +132,7 @@ def _name_all(
 def _named_by_checks(failed: Sequence[Evidence], subject: Subject, seed: int, corrections: bool) -> Iterator[Finding]:
     found = [e.finding for e in failed if e.finding is not None]
     shapes = [finding for finding in found if finding.kind in _SHAPES and finding.input is not None]
-    yield from (finding for finding in found if finding not in shapes)
+    yield from (_with_entries(finding, subject, seed) for finding in found if finding not in shapes)
     if shapes:
         facts = Facts(subject, seed)
         for finding in shapes:
@@ -140,6 +140,18 @@ def _named_by_checks(failed: Sequence[Evidence], subject: Subject, seed: int, co
             best = finding if better is None or better.kind in _VAGUER else better
             yield _with_correction(best, facts) if corrections else best
         yield from _lost_to(facts, [f.input for f in shapes])
+
+
+def _with_entries(finding: Finding, subject: Subject, seed: int) -> Finding:
+    """The finding of an accuracy that was lost, with entries that are seen to be off at the case's own inputs."""
+    blocks = [b.name for b in subject.domain.blocks]
+    if finding.kind is not FindingKind.LOW_PRECISION or finding.entries or finding.input not in blocks:
+        return finding
+    place = blocks.index(finding.input)
+    shape = subject.domain.blocks[place].shape
+    entries, _ = worst_entries(Facts(subject, seed), place, None, shape=shape)
+    off = tuple(entry for entry in entries if shows(entry))
+    return replace(finding, entries=off, entries_total=subject.domain.blocks[place].entries) if off else finding
 
 
 def _lost_to(facts: Facts, wrong: Sequence[str | None]) -> Iterator[Finding]:

@@ -236,6 +236,8 @@ def _varying_factor(suspect: Suspect, other: Suspect | None, c: float) -> Named 
     """The right gradient times a factor that changes with the inputs; any gradient of one entry has this form."""
     if other is None or suspect.facts.subject.domain.blocks[suspect.block].entries < LEAST_ROLLED:
         return None
+    if max(np.count_nonzero(g) for g in suspect.gradients if g is not None) < 2:
+        return None
     if constant_factor(other.facts, other.block, other.gradients) is None:
         return None
     text = number_of(c).text

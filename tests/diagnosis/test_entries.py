@@ -7,7 +7,7 @@ import pytest
 
 import gradcli
 from gradcli.checks.battery import run_battery
-from gradcli.diagnosis.entries import _columns, _shows
+from gradcli.diagnosis.entries import _columns, shows
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.naming import without_names
 from gradcli.results import Entry, Mismatch
@@ -164,8 +164,8 @@ def test_a_complex_nan_is_an_error_after_an_overflow_too():
     """Python's abs takes the overflow that an earlier call left in errno for one of its own."""
     with pytest.raises(OverflowError):
         abs(complex(1e308, 1.7e308))
-    assert _shows(Entry(index=(0,), analytic=complex("nan+nanj"), numeric=1.0 + 2.0j, bound=1e-9))
-    assert not _shows(Entry(index=(0,), analytic=1.0 + 2.0j, numeric=1.0 + 2.0j, bound=1e-9))
+    assert shows(Entry(index=(0,), analytic=complex("nan+nanj"), numeric=1.0 + 2.0j, bound=1e-9))
+    assert not shows(Entry(index=(0,), analytic=1.0 + 2.0j, numeric=1.0 + 2.0j, bound=1e-9))
 
 
 @pytest.mark.parametrize(("lost", "kind"), [(np.nan, "non-finite-gradient"), (2.0, "wrong-gradient")])

@@ -136,6 +136,16 @@ def test_what_lost_bits_is_named_and_placed(backend, ns, forward, backward, name
     assert [(finding.kind, finding.input) for finding in findings] == [(FindingKind.LOW_PRECISION, name)]
 
 
+def test_a_gradient_that_follows_no_small_steps_is_shown_and_not_put_down_to_float32_alone(backend, ns):
+    """Terms that cancel leave a gradient as unchanged as rounding does."""
+    forward, backward, _ = WRONG["a factor in float32"]
+    (finding,) = examined(backend, of_two(ns, forward, backward), X, W, order=1)[2]
+    assert "stays the same to the bit" in finding.message
+    assert "or where terms cancel" in finding.message
+    assert finding.entries
+    assert all(3 * e.bound < abs(e.analytic - e.numeric) < 1e-7 * abs(e.numeric) for e in finding.entries)
+
+
 @pytest.mark.sampled(11)
 @pytest.mark.parametrize(("forward", "backward"), RIGHT.values(), ids=RIGHT.keys())
 def test_what_has_as_many_bits_as_forward_passes(backend, ns, forward, backward):
