@@ -26,7 +26,7 @@ from gradcli.checks.batch.resizing import (
 from gradcli.checks.batch.stacked import calls_with_a_batch
 from gradcli.checks.gradient import comparable
 from gradcli.checks.other_points.failing import failures
-from gradcli.checks.other_points.proof import Wrong, measured, note_of, simplest, wrong_at
+from gradcli.checks.other_points.proof import Undecided, Wrong, found_at, measured, note_of, simplest, wrong_at
 from gradcli.checks.out_of_bounds import accesses_at
 from gradcli.checks.seeding import all_finite
 from gradcli.errors import OverrunError
@@ -57,16 +57,16 @@ class BatchCheck(Check):
         wanted = situation.sweep or self.name in situation.settings.only
         if not wanted or situation.subject.info.backward is None or not comparable(situation):
             return
-        tried = False
-        for problem in self._each(situation):
-            if problem is not None:
-                yield problem
+        found: list[str | None] = []
+        for each in self._each(situation):
+            if isinstance(each, Evidence):
+                yield each
                 return
-            tried = True
-        if tried:
-            yield self.passed()
+            found.append(each)
+        if found:
+            yield self.passed(next(filter(None, found), None))
 
-    def _each(self, situation: Situation) -> Iterator[Evidence | None]:
+    def _each(self, situation: Situation) -> Iterator[Evidence | str | None]:
         for batch in batches(situation):
             yield from self.along(situation, batch)
         yield from self.further(situation)
@@ -76,10 +76,10 @@ class BatchCheck(Check):
         return situation.subject.compiles_shapes and self.name not in situation.settings.only
 
     @abstractmethod
-    def along(self, situation: Situation, batch: Batch) -> Iterator[Evidence | None]:
-        """What is wrong at each other size of the batch that forward accepts; None where nothing is."""
+    def along(self, situation: Situation, batch: Batch) -> Iterator[Evidence | str | None]:
+        """What is wrong or undecided (a note) at each other size of the batch that forward accepts; None if nothing."""
 
-    def further(self, situation: Situation) -> Iterator[Evidence | None]:  # noqa: ARG002
+    def further(self, situation: Situation) -> Iterator[Evidence | str | None]:  # noqa: ARG002
         """What is wrong at other sizes that are not a batch's; by default none are tried."""
         yield from ()
 
@@ -94,7 +94,7 @@ class SizesCheck(BatchCheck):
         "entry, equal sizes and tall matrices in place of wide ones"
     )
 
-    def along(self, situation: Situation, batch: Batch) -> Iterator[Evidence | None]:
+    def along(self, situation: Situation, batch: Batch) -> Iterator[Evidence | str | None]:
         """Try a larger size, 2 or 3, and 1; the last only if another is accepted, since 1 may be broadcast."""
         accepted = asked = 0
         for size in self._others(situation, batch):
@@ -129,7 +129,7 @@ class SizesCheck(BatchCheck):
             return (larger,)
         return tuple(other for other in (larger, 3 if size == 2 else 2, 1) if other != size)
 
-    def further(self, situation: Situation) -> Iterator[Evidence | None]:
+    def further(self, situation: Situation) -> Iterator[Evidence | str | None]:
         """Try other sizes along all axes, and a batch in front; a wrong gradient there is a failure.
 
         It is a note if the user gave the sizes. Batch axes that are as long as other axes are tried as well.
@@ -141,13 +141,12 @@ class SizesCheck(BatchCheck):
         for call in itertools.chain(calls_at_other_sizes(situation, few=dear), calls_with_a_batch(situation)):
             if asked < _ARBITRATED and seems_wrong_there(situation, call):
                 asked += 1
-                if is_about_the_size(situation, call.arguments):
-                    yield from self._wrong_at_all_sizes(situation, call.arguments)
+                yield from self._at_all_sizes(situation, call.arguments)
             yield None
         for found in [each for each in coincident if not each.is_sure]:
             yield from self._along_coincident(situation, found)
 
-    def _along_coincident(self, situation: Situation, found: Coincident) -> Iterator[Evidence | None]:
+    def _along_coincident(self, situation: Situation, found: Coincident) -> Iterator[Evidence | str | None]:
         """What is wrong at two other sizes of an axis as long as another one; what backward refuses is skipped.
 
         It is a note where the axes may be meant to have the same size.
@@ -161,17 +160,20 @@ class SizesCheck(BatchCheck):
                 yield None
                 continue
             wrong = self._wrong(situation, batch, size, call)
-            if wrong is not None and wrong.finding is not None and not found.is_sure:
+            if isinstance(wrong, Evidence) and wrong.finding is not None and not found.is_sure:
                 wrong = self.passed(wrong.finding.message + _MAY_BELONG_TOGETHER)
             yield wrong
             return
 
-    def _wrong_at_all_sizes(self, situation: Situation, arguments: Sequence[Argument]) -> Iterator[Evidence]:
+    def _at_all_sizes(self, situation: Situation, arguments: Sequence[Argument]) -> Iterator[Evidence | str]:
+        wrong = found_at(situation, arguments)
+        if isinstance(wrong, Undecided):
+            yield _undecided(wrong, arguments)
+        if not isinstance(wrong, Wrong) or not is_about_the_size(situation, arguments):
+            return
         if situation.sizes_given:
-            wrong = wrong_at(situation, arguments)
-            if wrong is not None:
-                why = "you gave the sizes, and these are others"
-                yield self.passed(note_of(*simplest(situation, arguments, wrong), why))
+            why = "you gave the sizes, and these are others"
+            yield self.passed(note_of(*simplest(situation, arguments, wrong), why))
             return
         label = (
             f"with {shapes_of(arguments)}, sizes that gradcli tried in addition to the inferred ones; if such sizes "
@@ -189,8 +191,10 @@ class SizesCheck(BatchCheck):
             raised=call.error,
         )
 
-    def _wrong(self, situation: Situation, batch: Batch, size: int, call: Resized) -> Evidence | None:
+    def _wrong(self, situation: Situation, batch: Batch, size: int, call: Resized) -> Evidence | str | None:
         wrong = _proven(situation, call)
+        if isinstance(wrong, Undecided):
+            return _undecided(wrong, call.arguments)
         if wrong is None:
             return None
         # If the gradient check was left out, the gradient may be wrong at the given size, too: not a matter of sizes.
@@ -268,7 +272,7 @@ class EmptyCheck(BatchCheck):
         outputs = any(call.result.outputs[number].size for number in call.result.numbers)
         again = call_resized(situation, batch, 0) if inputs and outputs else None
         wrong = _proven(situation, again) if again is not None and seems_wrong(again) else None
-        if wrong is None:
+        if not isinstance(wrong, Wrong):
             return None
         message = f"the gradient of {wrong.input} is wrong {where}{measured(wrong)}"
         return self.failed(FindingKind.ZERO_SIZE, message, input=wrong.input)
@@ -279,16 +283,24 @@ def _outputs(situation: Situation) -> list[NDArray[Any]]:
     return [subject.first_call.outputs[number] for number in subject.output_numbers]
 
 
-def _proven(situation: Situation, call: Resized) -> Wrong | None:
-    """A gradient that differences prove wrong at another size; None if the framework's own derivative fails too.
+def _undecided(found: Undecided, arguments: Sequence[Argument]) -> str:
+    why = "" if found.note is None else f": {found.note}"
+    return (
+        f"with {shapes_of(arguments)}, sizes that gradcli chose, the gradient of {found.input} is neither proven wrong "
+        f"nor found right{why}; to look closer, give such sizes"
+    )
+
+
+def _proven(situation: Situation, call: Resized) -> Wrong | Undecided | None:
+    """What differences find at another size; None if that is right, or the framework's own derivative fails too.
 
     A gradient that is wrong at a single point only is not reported: the values were chosen by this check.
     """
     gradients = call.result.gradients or ()
     if not all_finite(gradients) and framework_fails_too(situation, call.arguments):
         return None
-    wrong = wrong_at(situation, call.arguments)
-    if wrong is None or wrong.at_one_point or not is_about_the_size(situation, call.arguments):
+    wrong = found_at(situation, call.arguments)
+    if isinstance(wrong, Wrong) and (wrong.at_one_point or not is_about_the_size(situation, call.arguments)):
         return None
     return wrong
 

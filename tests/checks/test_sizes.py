@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli.checks.other_points import proof
 from gradcli.findings import FindingKind
 from gradcli.verdict import Verdict
 from tests.checks.batch.functions import T, W, X, Y, mean_square, of_rows, scale_rows
@@ -60,6 +61,20 @@ def test_what_is_wrong_for_other_sizes_alone_is_found(backend, ns, mistake):
     assert {finding.kind for finding in findings} == {FindingKind.BATCH_SIZE}
     assert [e.check for e in evidence if e.verdict is Verdict.FAILED] == ["sizes"]
     assert "leading axis of x" in findings[0].message
+
+
+def test_a_size_that_cannot_be_decided_is_noted(backend, ns, monkeypatch):
+    monkeypatch.setattr(proof, "_affordable", lambda *_: 3)
+    for factor, noted in ((1.0, False), (1.1, True)):
+        kernel = of_rows(
+            ns,
+            scale_rows,
+            lambda x, w, g, factor=factor: (g * w, (g * x).sum(0) * (1.0 if x.shape[0] == 4 else factor)),
+        )
+        verdict, evidence, _ = examined(backend, kernel, X, W, sweep=True)
+        notes = " ".join(e.note or "" for e in evidence if e.check == "sizes")
+        assert verdict is Verdict.PASSED
+        assert ("is neither proven wrong nor found right" in notes) is noted
 
 
 def test_without_a_sweep_only_a_check_that_is_named_runs(backend, ns):

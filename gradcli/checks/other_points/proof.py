@@ -13,7 +13,7 @@ from gradcli.errors import UserCodeError
 from gradcli.frozen import dataclass
 from gradcli.numerics.maps.space import Space
 from gradcli.numerics.maps.vector_map import VectorMap
-from gradcli.numerics.verify import BlockOutcome, Outcome, Verification, verify
+from gradcli.numerics.verify import BlockOutcome, Doubt, Outcome, Verification, verify
 
 BUDGET, LEAST_BUDGET, _SECONDS = 3_000, 60, 5.0
 """Forward evaluations for the verdict at one of the other inputs: as many as take `_SECONDS`, between two bounds."""
@@ -39,6 +39,14 @@ class Wrong:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Undecided:
+    """A gradient that differences neither prove wrong nor find right; `note` says why, if that is known."""
+
+    input: str
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
     """A verification at other arguments that found something wrong: in `blocks`, the worst of them first."""
 
@@ -54,12 +62,35 @@ class Proof:
 
 def wrong_at(situation: Situation, arguments: Sequence[Argument]) -> Wrong | None:
     """The worst of what differences prove wrong at these arguments; None where they prove nothing."""
-    proof = proof_at(situation, arguments)
-    return None if proof is None else proof.worst(proof.blocks[0])
+    found = found_at(situation, arguments)
+    return found if isinstance(found, Wrong) else None
+
+
+def found_at(situation: Situation, arguments: Sequence[Argument]) -> Wrong | Undecided | None:
+    """The worst of what differences prove wrong at these arguments, or what they leave undecided; None if neither.
+
+    A kink is no matter of doubt: the arguments were chosen, and the gradient may be any between the two slopes.
+    """
+    verified = _verified(situation, arguments)
+    if verified is None:
+        return None
+    proof = _proof(*verified)
+    if proof is not None:
+        return proof.worst(proof.blocks[0])
+    (*_, map_, found) = verified
+    undecided = (b for b in found.blocks if b.outcome is Outcome.UNDECIDED and b.doubt is not Doubt.KINK)
+    block = next(undecided, None)
+    return None if block is None else Undecided(input=map_.domain.blocks[block.input].name, note=block.note)
 
 
 def proof_at(situation: Situation, arguments: Sequence[Argument]) -> Proof | None:
     """What differences prove wrong at these arguments; None where they prove nothing."""
+    verified = _verified(situation, arguments)
+    return None if verified is None else _proof(*verified)
+
+
+def _verified(situation: Situation, arguments: Sequence[Argument]) -> tuple[Subject, VectorMap, Verification] | None:
+    """The verdict at these arguments; None where forward refuses them, or returns other outputs."""
     subject = situation.subject
     try:
         other = subject.rebind(tuple(arguments))
@@ -76,9 +107,13 @@ def proof_at(situation: Situation, arguments: Sequence[Argument]) -> Proof | Non
         )
     except UserCodeError:  # forward refuses these arguments, which gradcli chose
         return None
+    return other, map_, found
+
+
+def _proof(subject: Subject, map_: VectorMap, found: Verification) -> Proof | None:
     blocks = [b for b in found.blocks if b.outcome is Outcome.DIFFERS or b.special is not None]
     blocks.sort(key=lambda b: (b.outcome is Outcome.DIFFERS, b.max_rel_error), reverse=True)
-    return Proof(subject=other, map_=map_, found=found, blocks=tuple(blocks)) if blocks else None
+    return Proof(subject=subject, map_=map_, found=found, blocks=tuple(blocks)) if blocks else None
 
 
 def _affordable(map_: VectorMap, point: FloatArray) -> int:
