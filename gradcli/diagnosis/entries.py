@@ -245,8 +245,18 @@ def _columns(facts: Facts, place: int, mismatch: Mismatch | None, parts: int, ro
     order = [column for column in order if mismatch.wrong_columns is None or column in known // parts]
     if not order:  # the sum over outputs is unknown if one of them is: use single derivatives
         alone = known[:0] if known is not mismatch.columns else known[_off(mismatch).any(axis=0)]
-        order = [int(c) // parts for c in (alone if alone.size else known)]
+        order = [int(c) // parts for c in (alone if alone.size else _by_error_in_bounds(mismatch, known))]
     return sorted(list(dict.fromkeys(order))[:SHOWN])
+
+
+def _by_error_in_bounds(mismatch: Mismatch, known: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The columns `known` whose error, counted in its bound, is at least half of the largest; the largest first."""
+    with np.errstate(all="ignore"):
+        errors = np.abs(mismatch.claimed - mismatch.numeric) / mismatch.bound
+    largest = np.nan_to_num(errors, nan=0.0, posinf=np.inf).max(axis=0, initial=0.0)
+    order = [i for i in np.argsort(-largest, kind="stable") if mismatch.columns[i] in known]
+    chosen: NDArray[np.intp] = mismatch.columns[[i for i in order if largest[i] >= largest[order[0]] / 2]]
+    return chosen
 
 
 def _off(mismatch: Mismatch) -> NDArray[np.bool_]:

@@ -44,6 +44,31 @@ def test_the_wrong_entries_are_shown_where_their_sum_over_the_outputs_is_unknown
     assert _columns(SimpleNamespace(subject=subject, cotangents=np.ones((1, 8))), 0, known, 1, 0) == [6, 7]
 
 
+def test_where_every_error_is_within_its_bound_the_entries_with_the_largest_in_bounds_are_shown():
+    """An error that autodiff shows may be below the bound of a single entry: the others are right to twelve digits."""
+    right, off = np.diag([1e-6, 1.0, 2e-6, 3.0]), np.diag([1e-6, 4e-14, 2e-6, 0.0])
+    bound = np.where(right > 0, np.diag([7e-6, 1e-12, 8e-6, 1e-12]), 1e-12)
+    subject = SimpleNamespace(
+        domain=SimpleNamespace(blocks=[SimpleNamespace(entries=4)]), codomain=SimpleNamespace(slices=[slice(0, 4)])
+    )
+    mismatch = Mismatch(
+        input=0,
+        output=0,
+        order=1,
+        claimed=right + off,
+        numeric=right,
+        bound=bound,
+        rows=np.arange(4),
+        columns=np.arange(4),
+        complete=True,
+        point=np.ones(4),
+        input_value=np.ones(4),
+        output_value=np.ones(4),
+    )
+    shown = SimpleNamespace(subject=subject, cotangents=np.ones((1, 4)))
+    assert _columns(shown, 0, mismatch, 1, 0) == [0, 2]
+
+
 @pytest.mark.parametrize("lost", ["all", "some"])
 def test_entries_that_were_measured_are_listed_first(lost, monkeypatch):
     """Where no time is left to measure entries of all outputs, those of the table of one output are shown."""
