@@ -25,7 +25,7 @@ from gradcli.checks.batch.resizing import (
 )
 from gradcli.checks.batch.stacked import calls_with_a_batch
 from gradcli.checks.gradient import comparable
-from gradcli.checks.other_points.failing import failures
+from gradcli.checks.other_points.failing import failures, failures_in_other_orders
 from gradcli.checks.other_points.proof import Undecided, Wrong, found_at, measured, note_of, simplest, wrong_at
 from gradcli.checks.out_of_bounds import accesses_at
 from gradcli.checks.seeding import all_finite
@@ -200,6 +200,8 @@ class SizesCheck(BatchCheck):
         # If the gradient check was left out, the gradient may be wrong at the given size, too: not a matter of sizes.
         if not situation.settings.wants("gradient") and wrong_at(situation, situation.subject.arguments) is not None:
             return None
+        if in_other_orders := failures_in_other_orders(self.name, situation):
+            return in_other_orders[0]
         repeated = batch.with_repetition(situation.subject, call.arguments)
         if repeated is not None and (there := wrong_at(situation, repeated)) is not None:
             return self.passed(note_of(*simplest(situation, repeated, there), _REPEATED))

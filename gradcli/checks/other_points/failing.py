@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gradcli.cases import Argument, InputSpec
 from gradcli.checks.base import Situation
 from gradcli.checks.gradient import UNDECIDED, evidence_of
-from gradcli.checks.other_points.bounds import bounds_of
+from gradcli.checks.other_points.bounds import any_given, bounds_of
 from gradcli.checks.other_points.proof import Proof, Wrong, proof_at, wrong_at
 from gradcli.errors import UserCodeError
 from gradcli.numerics.verify import BlockOutcome, Outcome
@@ -26,6 +26,13 @@ _LEAST, _ALIKE = 1e-3, 0.1
 """The error in such a narrow branch, relative to the largest entry, is at least the first, the smallest that a formula
 usually makes, and at both distances the same to the second. Rounding errors of a right formula with cancellation change
 with the distance."""
+_OTHER_ORDER = (
+    "which gradcli tried in addition to the random order; if such inputs cannot occur in your program, give fixed "
+    "numbers as inputs (the key 'value' in a spec, or tensors in Python)"
+)
+_SHIFTS = (1, -1, 0, 0)
+"""By how much the sorted entries are rolled, 0 for a random order. An order that is its own inverse, as two in three of
+those of three entries are, hides `d[order]` in place of `d[argsort(order)]`; a roll of three or more is none."""
 _ALSO_THERE = "at values that gradcli tried in addition to the random inputs, for which the comparison was inconclusive"
 """Where a gradient is wrong, if it may be so at the inputs drawn first as well: no domain of theirs excludes that."""
 
@@ -61,6 +68,29 @@ def failures(
         for evidence in evidence_of(check, 1, proof.map_, found, proof.subject.output_numbers)
         if evidence.verdict is Verdict.FAILED
     ]
+
+
+def failures_in_other_orders(check: str, situation: Situation) -> list[Evidence]:
+    """The evidence of a gradient that is wrong where the entries drawn change places; none if the user gave them."""
+    subject, rng = situation.subject, np.random.default_rng([situation.seed, 79])
+    if any_given(subject):
+        return []
+    free = [
+        number
+        for number, a in enumerate(subject.arguments)
+        if a.is_tensor and a.requires_grad and (bounds := bounds_of(a)) is not None and not bounds.ordered
+    ]
+    names = " and ".join(subject.arguments[number].name for number in free)
+    label = f"where the entries of {names} are in another order, {_OTHER_ORDER}"
+    for shift in _SHIFTS if free else ():
+        arguments = list(subject.arguments)
+        for number in free:
+            entries = np.sort(arguments[number].value, axis=None)
+            entries = np.roll(entries, shift) if shift else rng.permuted(entries)
+            arguments[number] = replace(arguments[number], value=entries.reshape(arguments[number].shape))
+        if found := failures(check, situation, arguments, label):
+            return found
+    return []
 
 
 def _is_smooth(block: BlockOutcome) -> bool:
@@ -180,11 +210,7 @@ def _order_label(drawn: Sequence[Argument], tried: Sequence[Argument]) -> str | 
     for order, step in (("ascending", 1), ("descending", -1)):
         if changed and all(np.array_equal(np.sort(before.value, axis=None)[::step], now) for before, now in changed):
             names = " and ".join(before.name for before, _ in changed)
-            return (
-                f"where the entries of {names} are in {order} order, which gradcli tried in addition to the random "
-                "order; if such inputs cannot occur in your program, give fixed numbers as inputs (the key 'value' in "
-                "a spec, or tensors in Python)"
-            )
+            return f"where the entries of {names} are in {order} order, {_OTHER_ORDER}"
     return None
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import gradcli
 from gradcli.cases import CheckSpec, InputsFrom
 from gradcli.checks.other_points.failing import _in_order_of
 from gradcli.inputs.flags import parse_input
@@ -108,3 +109,40 @@ def test_values_close_by_are_in_the_same_order():
         assert changed.shape == shape
         assert np.abs(changed - value).max() <= 0.1 * np.abs(value).max()
     assert _in_order_of(np.array([1j, 2.0]), np.array([2.0, 1j])).tolist() == [2.0, 1j]
+
+
+WASSERSTEIN = """from gradcli import engine as torch
+from gradcli.engine.autograd import Function
+
+
+class Own(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        first, second = torch.argsort(x), torch.argsort(y)
+        ctx.save_for_backward(x, y, first, second)
+        return ((x[first] - y[second]) ** 2).mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y, first, second = ctx.saved_tensors
+        d = 2 * g * (x[first] - y[second]) / {size}
+        return {by_x}, -d[torch.argsort(second)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "by_x", "kind"),
+    [
+        ("len(x)", "d[torch.argsort(first)]", None),
+        ("len(x)", "d[first]", "wrong-shift"),
+        ("3", "d[torch.argsort(first)]", "batch-size"),
+    ],
+)
+def test_what_is_wrong_in_another_order_at_the_same_size_is_no_matter_of_sizes(size, by_x, kind, tmp_path, monkeypatch):
+    """The orders drawn first are their own inverses."""
+    monkeypatch.chdir(tmp_path)
+    own = f"own_{len(by_x)}_{len(size)}.py"
+    (tmp_path / own).write_text(WASSERSTEIN.format(size=size, by_x=by_x))
+    (case,) = gradcli.check(f"{own}:Own", order=1, shrink=False, samples=1, seed=1).cases
+    assert case.verdict is (Verdict.PASSED if kind is None else Verdict.FAILED)
+    assert {finding.kind.value for finding in case.findings} == ({kind} - {None})
