@@ -50,6 +50,7 @@ from gradcli.edits.constants import numbers_in
 from gradcli.edits.draft import Draft, draft_for
 from gradcli.edits.expressions import expressions_of
 from gradcli.edits.flow import relevant, saved_alone
+from gradcli.errors import OverrunError
 from gradcli.frozen import dataclass
 from gradcli.watchdog.case import watched
 
@@ -120,16 +121,18 @@ class SlipSearch:
         """The shortest slip that is proven to make the gradient of the active input number `place` right.
 
         With `short`, only the likeliest edits are tried, such as another operator, name or function.
-
         None if forward's derivative is zero: many edits make a gradient vanish, and a surrogate gradient is no mistake.
         """
         if self._draft is None or not self._facts.is_felt(place):
             return None
         if place not in self._proven:
-            with watched() as watchdog, np.errstate(all="ignore"), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                with watchdog.during("naming", optional=True, searching=True, share=self._seconds):
-                    self._search(self._draft, place, 1 if short else None)
+            with watched() as watchdog, np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+                try:
+                    with watchdog.during("naming", optional=True, searching=True, share=self._seconds):
+                        self._search(self._draft, place, 1 if short else None)
+                except OverrunError:
+                    self._proven[place] = None  # another search would start anew, and end as this one
+                    raise
         return self._proven.get(place) if short else self._proven.setdefault(place, None)
 
     def proves(self, slip: Slip) -> bool:

@@ -5,6 +5,7 @@ import pytest
 from gradcli import engine as torch
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.slips.search import SlipSearch
+from gradcli.errors import OverrunError
 from tests.programs.planted import subject_of
 
 LENGTHS = []
@@ -63,3 +64,20 @@ def test_no_edit_makes_a_length_as_large_as_a_number_of_entries(target, is_shown
 def test_a_number_of_entries_is_tried_where_nothing_is_as_long():
     slip = SlipSearch(Facts(subject_of(Scaled, (60, 64)), 0)).slip_for(0)
     assert slip is not None
+
+
+def test_a_search_that_was_ended_by_its_time_does_not_start_anew(monkeypatch):
+    searched = []
+
+    def ended(*_):
+        searched.append(True)
+        raise OverrunError("too late", phase="naming")
+
+    search = SlipSearch(Facts(subject_of(Unchained, (6, 4)), 0))
+    with monkeypatch.context() as patched:
+        patched.setattr(SlipSearch, "_search", ended)
+        with pytest.raises(OverrunError):
+            search.slip_for(0, short=True)
+        assert search.slip_for(0) is None
+    assert searched == [True]
+    assert SlipSearch(Facts(subject_of(Unchained, (6, 4)), 0)).slip_for(0) is not None
