@@ -14,10 +14,6 @@ from gradcli.numerics.regularity.stored_format import HIDDEN, format_elsewhere
 from gradcli.numerics.screen.pair_result import PairResult
 from gradcli.numerics.screen.small_entries import DROWNED, NEARER
 
-FALLING = 1e-6
-"""If a block is below this part of the values at x / 8, it is in a tail that falls off on that side, and the values on
-the other side do not matter."""
-
 
 def is_held_still(site: Site, pair: Pair, result: PairResult) -> bool:
     """Whether a claim differs only in outputs that stay exactly the same, by less than rounding to their format hides.
@@ -36,7 +32,7 @@ def is_held_still(site: Site, pair: Pair, result: PairResult) -> bool:
         return False
     most = float(error[ours & still & ~met].max(initial=0.0))
     largest = [_size(site, factor, pair[1]) for factor in (1.0, *NEARER)]
-    if most > FALLING * largest[1]:
+    if most > SIGNIFICANT * largest[1]:  # values do not fall off from there to x: those at -x / 8 do not matter
         del largest[2]
     if not most <= _hidden(BFLOAT16.roundoff) * max(largest):
         return False
