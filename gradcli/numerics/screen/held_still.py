@@ -28,7 +28,7 @@ def is_held_still(site: Site, pair: Pair, result: PairResult) -> bool:
     still, error = reading.numeric == 0, reading.error
     with np.errstate(all="ignore"):
         met = error <= np.maximum(FAIL_FACTOR * reading.tolerance, SIGNIFICANT * result.judgement.scale)
-    if not (still | met)[ours].all():
+    if not (still | met)[ours].all() or not np.isfinite(reading.tolerance[ours]).all():
         return False
     most = float(error[ours & still & ~met].max(initial=0.0))
     largest = [_size(site, factor, pair[1]) for factor in (1.0, *NEARER)]
