@@ -341,7 +341,7 @@ def notes_on(
             if domain in ("ascending", "descending"):
                 because = "its documentation says so, or forward searches it for a place"
             elif values is not None and meant_for(slots[index].name, values) == (domain, parameters):
-                because = "its documentation or an assertion in forward says so"
+                because = "its documentation says so, or forward asserts it"
             elif domain in ("spd", "triangular", "diagonally-dominant"):
                 because = (
                     f"forward calls an operation for matrices of this domain, or {because.removeprefix('forward ')}"

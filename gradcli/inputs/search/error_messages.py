@@ -207,20 +207,19 @@ def complains_of_precision(message: str) -> bool:
     return re.search(rf"{words}|(?:expect|must|should|requir|support)\w*\b.*(?<!not )\bfloat\b", message) is not None
 
 
-def refuses_double(error: BaseException | None) -> str:
-    """What forward raised about tensors of 64 bits, empty where it is about something else.
-
-    Tensors of 64 and of 32 bits met, the largest number of one precision was too large for another, or another dtype
-    was asserted.
-    """
-    message = str(error)
+def refuses_double(message: str) -> bool:
+    """Whether tensors of 64 and of 32 bits met, or the largest number of one precision was too large for another."""
     double, single = (re.search(rf"\b(?:{name})\b", message) for name in ("Double|float64", "Float|float32"))
-    if (double is not None and single is not None) or "without overflow" in message:
-        return message
-    if isinstance(error, AssertionError) and (frames := traceback.extract_tb(error.__traceback__)):
-        line = frames[-1].line or ""
-        return line if re.search(r"\bassert\b.*\b(?:float32|\w+\.float|FloatTensor)\b", line) else ""
-    return ""
+    return (double is not None and single is not None) or "without overflow" in message
+
+
+def said_of_double(error: BaseException | None) -> str:
+    """What forward raised because tensors had 64 bits, also as an assertion; empty where it raised something else."""
+    if refuses_double(str(error)):
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__) if isinstance(error, AssertionError) else []
+    line = (frames[-1].line or "") if frames else ""
+    return line if re.search(r"\bassert\b.*\b(?:float32|\w+\.float|FloatTensor)\b", line) else ""
 
 
 def complains_of_values(message: str) -> bool:

@@ -17,7 +17,7 @@ from gradcli.inputs.domains import CLASSES
 from gradcli.inputs.hints.argument_names import is_state
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import Skeleton, Slot
-from gradcli.inputs.search.error_messages import complains_of_values, lacked_by_a_constant, refuses_double
+from gradcli.inputs.search.error_messages import complains_of_values, lacked_by_a_constant, said_of_double
 from gradcli.targets import TargetInfo, Trial
 
 Shape = tuple[int, ...]
@@ -365,7 +365,7 @@ class Trials:
         slip = isinstance(failure.error, NameError) and not isinstance(failure.error, UnboundLocalError)
         endless = isinstance(failure.error, RecursionError)
         slip |= endless or (isinstance(failure.error, AttributeError) and not lacked_by_a_constant(failure.error))
-        slip |= bool(refused := refuses_double(failure.error))
+        slip |= bool(refused := said_of_double(failure.error))
         self.refuses_double = self.refuses_double or refused
         best = None if self.best is None else self.best.error
         same = best is None or str(failure.error) == str(best) or (endless and isinstance(best, RecursionError))
