@@ -81,6 +81,7 @@ MECHANISMS = [
     Mechanism("regularity.kinks", "additive", YES),
     Mechanism("claims.site", "Site._jitter", lambda site: np.full(site.claim.rows, np.inf)),
     Mechanism("regularity.cancellation", "is_rounding_only", NO),
+    Mechanism("regularity.stored_format", "hidden_by_format", NOTHING),
     Mechanism("screen.held_still", "is_held_still", NO),
     Mechanism("regularity.gradient_noise", "jitter", lambda site: np.zeros_like(site.claim.forms)),
     Mechanism("regularity.gradient_noise", "_curve_noise", lambda *args: np.zeros_like(args[2])),

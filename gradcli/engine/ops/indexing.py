@@ -12,7 +12,6 @@ from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import in_place, writeable
 from gradcli.engine.module_name import PRINTED_MODULE
-from gradcli.engine.ops.layout import laid_out_like
 from gradcli.engine.ops.operands import (
     axis,
     check_broadcast,
@@ -108,7 +107,12 @@ def read_at(input: Tensor, key: Key, kind: type[Node] = IndexBackward0) -> Tenso
         array = input._data[array_key(key)]
     except IndexError as error:
         raise IndexError(index_message(error, input, key)) from None
-    array = laid_out_like(array, input._data, key) if kind is IndexBackward0 else np.asarray(array, order="C")
+    if kind is IndexBackward0:
+        from gradcli.engine.ops.layout import laid_out_like
+
+        array = laid_out_like(array, input._data, key)
+    else:
+        array = np.asarray(array, order="C")
     return record(kind, array, (input,), key, shape=input._data.shape)
 
 

@@ -165,7 +165,8 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     uses = _uses(info, names, (own, text), tree, used := ChainMap(*map(surroundings, _functions(info))))
     reals = values.reals.union(names if uses.complex else ())
     gradients = _gradients(text, len(names))
-    signs, single = _compared((tree, tree_of(uses.helpers)), names, gradients)
+    compares = re.search(r"\b(?:assert|if|while)\b", f"{own}{uses.helpers}")
+    signs, single = _compared((tree, tree_of(uses.helpers)), names, gradients) if compares else ({}, frozenset[str]())
     values = replace(values, domains={**signs, **one_hot, **values.domains}, complexes=complexes, reals=reals)
     arrays = arrays_written_into(tree, names)
     scalars = [n for n, given in zip(names, gradients, strict=True) if given is not False or n in arrays]

@@ -26,7 +26,7 @@ from gradcli.numerics.regularity.gradient_noise import nudged_claims
 from gradcli.numerics.regularity.iteration import EXPLAINED, LOOSE, iterates, stops_early
 from gradcli.numerics.regularity.jumps import jump_nearby
 from gradcli.numerics.regularity.kinks import additive
-from gradcli.numerics.regularity.stored_format import format_at
+from gradcli.numerics.regularity.stored_format import format_at, hidden_by_format
 from gradcli.numerics.sampling.directions import LONG, MOVE, Focus, moved, random_direction, within
 from gradcli.numerics.wording import STOPS_EARLY, of_largest
 
@@ -187,6 +187,7 @@ def _better_explanation(
     text = (
         _too_fast(site, first, left)
         or _few_digits(site, output, first, left)
+        or hidden_by_format(site, output, first, left)
         or _roughness(site, output, first, left, spread, latest)
     )
     if text is not None:

@@ -19,7 +19,6 @@ from gradcli.numerics.confirm.large_scale import (
 )
 from gradcli.numerics.confirm.persistence import confirm, confirm_sparse
 from gradcli.numerics.course.small_rows import cut_to_small_rows, suspect_rows
-from gradcli.numerics.course.without_graph import refuted_without_graph
 from gradcli.numerics.course.zero_gradient import OfRows, look_elsewhere, without_large_outputs
 from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.localise.entries import locate
@@ -120,7 +119,13 @@ class Protocol:
 
     def _settle_without_graph(self, site: Site) -> None:
         """Settle outputs that carry no graph although they change, by the one pair that shows it."""
-        found = refuted_without_graph(site)
+        sizes = self.map.codomain.sizes
+        zero = [o for o, size in enumerate(sizes) if size and not site.claim.of_block(o).any()]
+        if self.map.below is None or not zero:
+            return
+        from gradcli.numerics.course.without_graph import refuted_without_graph
+
+        found = refuted_without_graph(site, self.map.below, zero)
         self.outcomes |= {pair: outcome for pair, outcome in found.items() if pair[0] in self.inputs}
         self.refuted = {output for input_, output in found if input_ in self.inputs}
 

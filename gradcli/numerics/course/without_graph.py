@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.localise.evidence import RUNS_A_COLUMN, make_table, with_table
 from gradcli.numerics.maps.floats import Mask
+from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.outcome import BlockOutcome, Outcome, Pair, Table
 
 
-def refuted_without_graph(site: Site) -> dict[Pair, BlockOutcome]:
+def refuted_without_graph(site: Site, below: VectorMap, zero: Sequence[int]) -> dict[Pair, BlockOutcome]:
     """The outputs that carry no graph although they change, each with a cotangent block that shows it.
 
     A gradient is linear in its cotangents. Where it carries no graph it is claimed to be constant in every input, so
@@ -19,12 +22,10 @@ def refuted_without_graph(site: Site) -> dict[Pair, BlockOutcome]:
     below, which is not zero. The entry is measured twice, with steps of different sizes.
 
     Args:
-        site: the point. Nothing is found where its map is of order 1.
+        site: the point.
+        below: the map whose gradient its map computes.
+        zero: the outputs whose claim is zero.
     """
-    below, sizes = site.map.below, site.map.codomain.sizes
-    zero = [] if below is None else [o for o, size in enumerate(sizes) if size and not site.claim.of_block(o).any()]
-    if below is None or not zero:
-        return {}
     connected = site.map.depends(site.x)
     cotangents = [i for i, place in enumerate(site.map.domain.slices) if place.start >= below.domain.size]
     found: dict[Pair, BlockOutcome] = {}

@@ -7,7 +7,7 @@ to a branch, and shows on which side of a jump the point lies.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from typing import Any
 
@@ -77,16 +77,17 @@ def _is_exact(site: Site) -> bool:
     same holds for the slopes where the values do not jump: those of an integrator change by a small part, those of
     pool-adjacent-violators by a large one. One place is looked at for each line whose number of runs changes.
     """
-    seen, found = set[Any](), False
-    for direction in (_through_all_inputs(site), *(random_direction(site.rng, site.scales) for _ in range(TRIES - 1))):
-        for place in _places(site, direction, seen):
-            if _may_be_an_error(site, direction, *place):
+    rng = np.random.default_rng(0)
+    seen, found, directions = set[Any](), False, [random_direction(rng, site.scales) for _ in range(TRIES)]
+    for direction in directions:
+        for t, before, after in _places(site, direction, seen):
+            if _may_be_an_error(site, site.x + t * direction, directions, before, after):
                 return False
             found = True
     return found
 
 
-def _may_be_an_error(site: Site, direction: Vector, place: float, before: Vector, after: Vector) -> bool:
+def _may_be_an_error(site: Site, place: Vector, directions: Sequence[Vector], before: Vector, after: Vector) -> bool:
     """Whether the values, or the slopes, change at a place as the error of an early stop would make them.
 
     The slopes are those along several directions, so that one that runs along a kink does not hide it. Their errors
@@ -97,12 +98,11 @@ def _may_be_an_error(site: Site, direction: Vector, place: float, before: Vector
     change, largest = _largest_part(before, after)
     if change > rounding:
         return 3 * change < largest
-    there, steps = site.x + place * direction, (LONG_STEPS[0] ** 2, LONG_STEPS[0] ** 3)
-    across = (direction, *(random_direction(site.rng, site.scales) for _ in range(TRIES - 1)))
+    steps = (LONG_STEPS[0] ** 2, LONG_STEPS[0] ** 3)
     (coarse, _), (kink, steepest) = (
         _largest_part(
             *(
-                np.array([value, *(_slope_from(site, there, each, sign * step) for each in across)])
+                np.array([value, *(_slope_from(site, place, each, sign * step) for each in directions)])
                 for sign, value in ((-1.0, before), (1.0, after))
             )
         )

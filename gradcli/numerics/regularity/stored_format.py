@@ -1,4 +1,4 @@
-"""Determines the floating-point format in which forward computes.
+"""Determines the floating-point format in which forward computes, and which derivatives its rounding can hide.
 
 A forward that computes in float32 or float16 is constant where the exact function changes by less than the last digit
 of that format: far out on a tanh, or where an exponential underflows. Constant values do not determine the format, so
@@ -12,9 +12,10 @@ from contextlib import suppress
 
 import numpy as np
 
+from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.differences.formats import DIGITS, FLOAT32, Format, format_of
-from gradcli.numerics.maps.floats import Vector
+from gradcli.numerics.differences.formats import BFLOAT16, DIGITS, FLOAT16, FLOAT32, Format, format_of
+from gradcli.numerics.maps.floats import Mask, Vector
 from gradcli.numerics.sampling.directions import CLOSE_BY, TRIES, random_direction
 
 HELD_TO = 64.0
@@ -59,6 +60,28 @@ def significance_of(site: Site, significance: float) -> float:
     return max(significance, HELD_TO * FLOAT32.roundoff) if formats == {FLOAT32} else significance
 
 
+def hidden_by_format(site: Site, output: int, reading: Reading, rows: Mask) -> str | None:
+    """A sentence, if rounding to the format of the values may hide the slopes that are claimed for constant rows.
+
+    Args:
+        site: the point.
+        output: the block that the rows belong to.
+        reading: a direction along which they stay exactly the same.
+        rows: those whose claim is not met.
+
+    Returns:
+        None if a row changes along the direction, if its claim is too large to be hidden (`HIDDEN`), or if the values
+        are float64 numbers.
+    """
+    if (reading.numeric[rows] != 0).any() or _exceeds(reading, rows, BFLOAT16.roundoff, FLOAT16.smallest):
+        return None
+    found = format_elsewhere(site, output)
+    if found is None or _exceeds(reading, rows, found.roundoff, found.smallest):
+        return None
+    size = f"{found.roundoff:.0e} of their magnitude"
+    return f"forward's values are rounded to {size}, and change by less than that here, so there is nothing to compare"
+
+
 def format_elsewhere(site: Site, output: int) -> Format | None:
     """The format of few digits that holds the values of an output at other points, where these are constant at x."""
     place = site.map.codomain.slices[output]
@@ -75,6 +98,12 @@ def floating_format(site: Site, output: int) -> Format | None:
     here, smaller = (_about(site, output, factor) for factor in (1.0, SMALLER))
     stored = format_of(here)
     return stored if stored is None or spread_over(here, stored) or format_of(smaller) is stored else None
+
+
+def _exceeds(reading: Reading, rows: Mask, roundoff: float, smallest: float) -> bool:
+    """Whether some row's error is too large for rounding of such a format to hide."""
+    with np.errstate(all="ignore"):
+        return bool((reading.error > HIDDEN * (roundoff * reading.size + smallest))[rows].any())
 
 
 def _points(site: Site) -> list[Vector]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
-from gradcli.numerics.differences.formats import BFLOAT16
+from gradcli.numerics.differences.formats import FLOAT32
 from gradcli.numerics.maps.floats import EPS
 from gradcli.numerics.maps.sizes import SIGNIFICANT
 from gradcli.numerics.outcome import Pair
@@ -19,7 +19,8 @@ def is_held_still(site: Site, pair: Pair, result: PairResult) -> bool:
     """Whether a claim differs only in outputs that stay exactly the same, by less than rounding to their format hides.
 
     log(1 + exp(x)) in float32 is zero below -16.6, where 1 + exp(x) is rounded to 1; its derivative, exp(x), is not.
-    The format is that of the values at other points, and float64 if these do not determine it.
+    The format is that of the values at other points, and float64 if these do not determine it. What rounding hides is
+    as many roundoffs as in float64 (`DROWNED`). Values of half precision are compared over large steps instead.
     """
     ours = site.rows(pair[1]) & ~result.reading.claimless
     if not ((result.reading.numeric == 0) & (result.reading.error > 0))[ours].any():
@@ -34,19 +35,14 @@ def is_held_still(site: Site, pair: Pair, result: PairResult) -> bool:
     largest = [_size(site, factor, pair[1]) for factor in (1.0, *NEARER)]
     if most > SIGNIFICANT * largest[1]:  # values do not fall off from there to x: those at -x / 8 do not matter
         del largest[2]
-    if not most <= _hidden(BFLOAT16.roundoff) * max(largest):
+    hidden = DROWNED / EPS * max(largest)
+    if not most <= FLOAT32.roundoff * hidden:
         return False
     stored = format_elsewhere(site, pair[1])
+    if stored is not None and stored.half:
+        return False
     roundoff, smallest = (EPS, 0.0) if stored is None else (stored.roundoff, stored.smallest)
-    return most <= _hidden(roundoff) * max(largest) + HIDDEN * smallest
-
-
-def _hidden(roundoff: float) -> float:
-    """The largest slope, as a part of the values nearer to zero, that rounding to a format may hide.
-
-    It is as many roundoffs as in float64 (`DROWNED`), but in no format more than bfloat16 hides over a step (`HIDDEN`).
-    """
-    return min(DROWNED * roundoff / EPS, HIDDEN * BFLOAT16.roundoff)
+    return most <= roundoff * hidden + HIDDEN * smallest
 
 
 def _size(site: Site, factor: float, output: int) -> float:

@@ -11,7 +11,7 @@ from gradcli.numerics.claims.claim import Claim, fits_in_full
 from gradcli.numerics.claims.compare import Decision, Impression
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.formats import SAMPLED
-from gradcli.numerics.maps.floats import Vector
+from gradcli.numerics.maps.floats import Vector, median
 from gradcli.numerics.maps.sizes import UNBALANCED, WANTED
 from gradcli.numerics.outcome import AUTODIFF, Outcome, Pair
 from gradcli.numerics.reference.arbitration import Ruling, settle
@@ -182,7 +182,7 @@ def are_alike(slopes: Vector) -> bool:
     count = np.count_nonzero(sizes < least)
     if not count:
         return least < np.inf
-    usual = float(np.median(sizes[:: sizes.size // SAMPLED | 1]))
+    usual = float(median(sizes[:: sizes.size // SAMPLED | 1]))
     expected = sizes.size * least / max(usual, least)
     tiny = (sizes > 0) & (sizes < BY_CHANCE * usual / sizes.size)
     return bool(least < usual < np.inf and count <= expected + 3 * expected**0.5 and not tiny.any())

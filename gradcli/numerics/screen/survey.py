@@ -20,7 +20,6 @@ from gradcli.numerics.regularity.iteration import effort_at
 from gradcli.numerics.regularity.step_functions import is_staircase, witness_is_zero
 from gradcli.numerics.regularity.stored_format import format_at, spread_over
 from gradcli.numerics.sampling.directions import LONG, Focus, focuses, is_one_group, within
-from gradcli.numerics.screen.held_still import is_held_still
 from gradcli.numerics.screen.long_inputs import GROUP_START, clearly_wrong, joint_reading, measured
 from gradcli.numerics.screen.pair_result import (
     STARTS,
@@ -152,6 +151,8 @@ def _is_rounding(site: Site, pair: Pair, result: PairResult) -> bool:
         is_below_rounding(site, pair, result) or _is_rounding_nearer_to_zero(site, pair, result)
     ):
         return True
+    from gradcli.numerics.screen.held_still import is_held_still
+
     return is_held_still(site, pair, result)
 
 
