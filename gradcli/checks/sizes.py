@@ -165,10 +165,10 @@ class SizesCheck(BatchCheck):
             yield wrong
             return
 
-    def _at_all_sizes(self, situation: Situation, arguments: Sequence[Argument]) -> Iterator[Evidence | str]:
+    def _at_all_sizes(self, situation: Situation, arguments: Sequence[Argument]) -> Iterator[Evidence | str | None]:
         wrong = found_at(situation, arguments)
         if isinstance(wrong, Undecided):
-            yield _undecided(wrong, arguments)
+            yield _undecided(situation, wrong, arguments)
         if not isinstance(wrong, Wrong) or not is_about_the_size(situation, arguments):
             return
         if situation.sizes_given:
@@ -194,7 +194,7 @@ class SizesCheck(BatchCheck):
     def _wrong(self, situation: Situation, batch: Batch, size: int, call: Resized) -> Evidence | str | None:
         wrong = _proven(situation, call)
         if isinstance(wrong, Undecided):
-            return _undecided(wrong, call.arguments)
+            return _undecided(situation, wrong, call.arguments)
         if wrong is None:
             return None
         # If the gradient check was left out, the gradient may be wrong at the given size, too: not a matter of sizes.
@@ -285,7 +285,10 @@ def _outputs(situation: Situation) -> list[NDArray[Any]]:
     return [subject.first_call.outputs[number] for number in subject.output_numbers]
 
 
-def _undecided(found: Undecided, arguments: Sequence[Argument]) -> str:
+def _undecided(situation: Situation, found: Undecided, arguments: Sequence[Argument]) -> str | None:
+    """The note about sizes at which a gradient is left undecided; None if it is so at the sizes given as well."""
+    if isinstance(found_at(situation, situation.subject.arguments), Undecided):
+        return None
     why = "" if found.note is None else f": {found.note}"
     return (
         f"with {shapes_of(arguments)}, sizes that gradcli chose, the gradient of {found.input} is neither proven wrong "
