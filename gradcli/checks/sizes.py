@@ -292,7 +292,7 @@ def _undecided(situation: Situation, found: Undecided, arguments: Sequence[Argum
     why = "" if found.note is None else f": {found.note}"
     return (
         f"with {shapes_of(arguments)}, sizes that gradcli chose, the gradient of {found.input} is neither proven wrong "
-        f"nor found right{why}; to look closer, give such sizes"
+        f"nor found right{why}; to check such sizes, give inputs that have them"
     )
 
 

@@ -250,7 +250,7 @@ def _columns(facts: Facts, place: int, mismatch: Mismatch | None, parts: int, ro
 
 
 def _by_error_in_bounds(mismatch: Mismatch, known: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The columns `known` whose error, counted in its bound, is at least half of the largest; the largest first."""
+    """The columns `known` with an error, in bounds, of at least half of the largest such error; the largest first."""
     with np.errstate(all="ignore"):
         errors = np.abs(mismatch.claimed - mismatch.numeric) / mismatch.bound
     largest = np.nan_to_num(errors, nan=0.0, posinf=np.inf).max(axis=0, initial=0.0)

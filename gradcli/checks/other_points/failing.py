@@ -34,7 +34,7 @@ _SHIFTS = (1, -1, 0, 0)
 """By how much the sorted entries are rolled, 0 for a random order. An order that is its own inverse, as two in three of
 those of three entries are, hides `d[order]` in place of `d[argsort(order)]`; a roll of three or more is none."""
 _ALSO_THERE = "at values that gradcli tried in addition to the random inputs, for which the comparison was inconclusive"
-"""Where a gradient is wrong, if it may be so at the inputs drawn first as well: no domain of theirs excludes that."""
+"""Where a gradient is wrong if the inputs drawn first were undecided: it may be wrong there too, so no domain helps."""
 
 
 def failures(
@@ -71,7 +71,7 @@ def failures(
 
 
 def failures_in_other_orders(check: str, situation: Situation) -> list[Evidence]:
-    """The evidence of a gradient that is wrong where the entries drawn change places; none if the user gave them."""
+    """The evidence that a gradient is wrong for the drawn entries in another order; empty if the values were given."""
     subject, rng = situation.subject, np.random.default_rng([situation.seed, 79])
     if any_given(subject):
         return []

@@ -147,7 +147,7 @@ def named_as_bias(name: str) -> bool:
 
 
 def flag_values(word: str) -> Values:
-    """The values of what is called as a flag is, likeliest first; none for another name."""
+    """The values of an argument that is named like a flag, the likeliest first; none for other names."""
     if word in FLAGS:
         return (True, False)
     return (False, True) if FLAG_NAMES.fullmatch(word) else ()

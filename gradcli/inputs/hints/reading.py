@@ -123,7 +123,7 @@ def _asserted(own: str, helpers: str, names: Sequence[str]) -> tuple[Mapping[str
 def _compared(
     trees: Sequence[ast.Module | None], names: Sequence[str], gradients: Sequence[bool | None]
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """The domains of what forward demands to be positive; and the tensors of one entry, compared with a number."""
+    """The domains of tensors that forward requires to be positive; and tensors of one entry, compared with a number."""
     tensors = frozenset(name for name, gradient in zip(names, gradients, strict=True) if gradient is True)
     from gradcli.inputs.hints.uses.asserted import compared_with_numbers, demanded_positive
 

@@ -45,7 +45,7 @@ def compared_with_numbers(trees: Iterable[ast.Module | None]) -> frozenset[str]:
 
 
 def demanded_positive(trees: Iterable[ast.Module | None]) -> frozenset[str]:
-    """The variables without whose being positive forward raises, each entry where they have several."""
+    """The variables that forward requires to be positive, in all entries."""
     found: set[str] = set()
     above: tuple[type[ast.cmpop], ...]
     for node in (each for tree in trees if tree is not None for each in nodes_of(tree)):
