@@ -225,8 +225,7 @@ class Tensor(Saved, TensorSignatures):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward left here, or None."""
-        may_be_here = self._grad is not None or self._retains_grad or self._created_without_grad
-        if not may_be_here and self.grad_fn is not None:
+        if self._grad is None and not (self._retains_grad or self._created_without_grad) and self.grad_fn is not None:
             warnings.warn(NOT_A_LEAF, UserWarning, stacklevel=2)
         return self._grad
 

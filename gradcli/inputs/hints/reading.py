@@ -121,10 +121,12 @@ def _asserted(own: str, helpers: str, names: Sequence[str]) -> tuple[Mapping[str
 
 
 def _compared(
-    trees: Sequence[ast.Module | None], names: Sequence[str], gradients: Sequence[bool | None]
+    texts: Sequence[str], names: Sequence[str], gradients: Sequence[bool | None]
 ) -> tuple[dict[str, str], frozenset[str]]:
     """The domains of tensors that forward requires to be positive; and tensors of one entry, compared with a number."""
-    tensors = frozenset(name for name, gradient in zip(names, gradients, strict=True) if gradient is True)
+    if not re.search(r"\b(?:assert|if|while)\b", "".join(texts)):
+        return {}, frozenset()
+    tensors, trees = {n for n, given in zip(names, gradients, strict=True) if given is True}, [*map(tree_of, texts)]
     from gradcli.inputs.hints.uses.asserted import compared_with_numbers, demanded_positive
 
     return dict.fromkeys(demanded_positive(trees) & tensors, "positive"), compared_with_numbers(trees) & tensors
@@ -165,8 +167,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     uses = _uses(info, names, (own, text), tree, used := ChainMap(*map(surroundings, _functions(info))))
     reals = values.reals.union(names if uses.complex else ())
     gradients = _gradients(text, len(names))
-    compares = re.search(r"\b(?:assert|if|while)\b", f"{own}{uses.helpers}")
-    signs, single = _compared((tree, tree_of(uses.helpers)), names, gradients) if compares else ({}, frozenset[str]())
+    signs, single = _compared((own, uses.helpers), names, gradients)
     values = replace(values, domains={**signs, **one_hot, **values.domains}, complexes=complexes, reals=reals)
     arrays = arrays_written_into(tree, names)
     scalars = [n for n, given in zip(names, gradients, strict=True) if given is not False or n in arrays]
