@@ -69,7 +69,7 @@ def wrong_at(situation: Situation, arguments: Sequence[Argument]) -> Wrong | Non
 def found_at(situation: Situation, arguments: Sequence[Argument]) -> Wrong | Undecided | None:
     """The worst of what differences prove wrong at these arguments, or what they leave undecided; None if neither.
 
-    A kink is no matter of doubt: the arguments were chosen, and the gradient may be any between the two slopes.
+    A kink does not count as undecided: gradcli chose the point, and there any slope between the two is right.
     """
     verified = _verified(situation, arguments)
     if verified is None:

@@ -17,7 +17,7 @@ def merge(samples: Sequence[Iterable[Evidence]]) -> tuple[Evidence, ...]:
 
     Mismatches are dropped: only the diagnosis needs them, and they hold arrays. So are the notes of a sample in which a
     derivative is zero everywhere, if it is not zero in another, and the notes of those that passed or are
-    inconclusive, if another is worse: what was accepted says nothing of what is undecided, and excuses no failure.
+    inconclusive, if another is worse: an accepted sample does not settle an undecided one or excuse a failure.
     """
     merged: dict[_Key, Evidence] = {}
     noted: dict[_Key, dict[int, list[Evidence]]] = {}
