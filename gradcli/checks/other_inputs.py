@@ -117,7 +117,7 @@ class OtherInputsCheck(Check):
             and (evidence := failures(self.name, situation, found.arguments, label))
         ):
             return evidence
-        wrong = wrong_at(situation, found.arguments)
+        wrong = wrong_at(situation, found.arguments, noted=True)
         if wrong is None or (counts and not wrong.at_one_point and found.is_unsure()):
             return []
         if not counts and (kept := self._left_by_earlier_calls(situation)):
