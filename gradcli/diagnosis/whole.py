@@ -233,19 +233,22 @@ def approximate_factor(suspect: Suspect) -> Named | None:
 
 
 def _varying_factor(suspect: Suspect, other: Suspect | None, c: float) -> Named | None:
-    """The right gradient times a factor that changes with the inputs; any gradient of one entry has this form."""
+    """The right gradient times a factor that changes with the inputs; any gradient of one entry has this form.
+
+    The factor is then not a number, and none is given for it: the sentence has it here and at other inputs.
+    """
     if other is None or suspect.facts.subject.domain.blocks[suspect.block].entries < LEAST_ROLLED:
         return None
     if max(np.count_nonzero(g) for g in suspect.gradients if g is not None) < 2:
         return None
-    if constant_factor(other.facts, other.block, other.gradients) is None:
+    there = constant_factor(other.facts, other.block, other.gradients)
+    if there is None:
         return None
-    text = number_of(c).text
     return (
         FindingKind.WRONG_FACTOR,
-        f"{suspect.name}: the returned gradient is {times(c, text)} the right one in every entry; the factor changes "
-        "with the inputs",
-        {"factor": text},
+        f"{suspect.name}: the returned gradient is the right one times a factor that is the same in every entry and "
+        f"changes with the inputs: {number_of(c).text} here, {number_of(there).text} at others",
+        {},
     )
 
 

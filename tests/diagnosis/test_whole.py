@@ -107,17 +107,26 @@ def halved(share):
 
 
 @pytest.mark.parametrize(
-    ("share", "says"),
+    ("share", "factor", "says"),
     [
-        (lambda on: 0.5, "is 1/2 of the right one everywhere"),
-        (lambda on: on.sum() / 6, "the factor changes with the inputs"),
+        (lambda on: 0.5, "1/2", "is 1/2 of the right one everywhere"),
+        (lambda on: on.sum() / 6, None, "changes with the inputs: 1/2 here, "),
     ],
 )
-def test_a_factor_that_counts_entries_is_not_called_the_same_everywhere(share, says):
+def test_a_factor_that_counts_entries_is_not_called_the_same_everywhere(share, factor, says):
     (finding,) = found(halved(share), np.array([0.5, -1.0, 2.0, 1.25, -0.75, -0.25]), ())
     assert finding.kind is FindingKind.WRONG_FACTOR
-    assert finding.factor == "1/2"
+    assert finding.factor == factor
     assert says in finding.message
+
+
+@pytest.mark.parametrize(("power", "factor"), [(-1, None), (0, "2")])
+def test_a_factor_that_the_inputs_change_is_no_number(power, factor):
+    """The norm, whose gradient x / |x| is multiplied by 2 |x|**power."""
+    made = function(lambda x: (x * x).sum() ** 0.5, lambda g, x, y: 2 * g * x / y * y**power)
+    (finding,) = found(made, np.array([0.5, -1.0, 2.0, 1.25, -0.75, -0.25]))
+    assert (finding.kind, finding.factor) == (FindingKind.WRONG_FACTOR, factor)
+    assert ("changes with the inputs" in finding.message) is (factor is None)
 
 
 def test_the_factor_of_one_number_is_not_called_the_same_everywhere_either():
