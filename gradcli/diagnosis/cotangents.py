@@ -216,8 +216,7 @@ def _is_even(_: Suspect, table: Table, *, shape: tuple[int, ...], axes: tuple[in
     claimed = table.claimed.reshape(*shape, -1)
     spread = np.ptp(claimed, axis=axes).max(initial=0.0)
     size = np.abs(claimed).max(initial=0.0)
-    strays = table.known & ~table.moves & (np.abs(table.claimed) > table.floor)
-    return bool(size > 0 and spread <= _ROUNDING * size and strays.any())
+    return bool(size > 0 and spread <= _ROUNDING * size and table.strays.any())
 
 
 def mixed_up(suspect: Suspect) -> Named | None:
@@ -234,7 +233,7 @@ def mixed_up(suspect: Suspect) -> Named | None:
 
 
 def right_for_ones(suspect: Suspect) -> Named | None:
-    """Right if all entries of grad_output are 1, and wrong otherwise for a reason that is not known.
+    """Right if all entries of grad_output are 1, and wrong otherwise; how it uses them is said where the Jacobian shows it.
 
     Where most entries of the gradient are right, backward does not mix up those of grad_output.
     """
@@ -243,9 +242,56 @@ def right_for_ones(suspect: Suspect) -> Named | None:
     return (
         FindingKind.WRONG_GRADIENT,
         f"{suspect.name}: the returned gradient is right when grad_output is all ones, and wrong{error_size(suspect)} "
-        "when its entries differ: backward may mix up or average the entries of grad_output",
+        f"when its entries differ{_misused(suspect)}",
         {},
     )
+
+
+def _misused(suspect: Suspect) -> str:
+    """Which entries of grad_output backward uses for an entry of the input instead of others, as a clause.
+
+    Entries of the Jacobian prove it: the claim's where the derivative has none, and the reverse. Where both have the
+    same ones, as where all outputs depend on all inputs, other weights of the right entries may be all that is wrong.
+    """
+    table = suspect.table
+    if table is None:
+        return ""
+    if suspect.shows(_exchanges):
+        column = int(np.argmax(_exchanged(table)))
+        taken, left = (_entry_of(suspect, each[:, column]) for each in (table.strays, table.lost))
+        how = f"mixes up the entries of grad_output, such as {taken} in the place of {left}"
+    elif suspect.shows(lambda _, there: bool(there.strays.any())):
+        column = int(np.argmax(table.strays.any(axis=0)))
+        how = f"uses grad_output of outputs that do not depend on the entry, such as {_entry_of(suspect, table.strays[:, column])}"
+    elif suspect.shows(lambda _, there: bool(there.lost.any())):
+        column = int(np.argmax(table.lost.any(axis=0)))
+        how = f"leaves out grad_output of outputs that depend on the entry, such as {_entry_of(suspect, table.lost[:, column])}"
+    else:
+        return ""
+    return f": backward {how} for {_index(suspect.name, column, suspect.shape)}"
+
+
+def _exchanges(_: Suspect, table: Table) -> bool:
+    return bool(_exchanged(table).any())
+
+
+def _exchanged(table: Table) -> Mask:
+    """The entries of the input that take some entries of grad_output instead of others."""
+    found: Mask = table.strays.any(axis=0) & table.lost.any(axis=0)
+    return found
+
+
+def _entry_of(suspect: Suspect, rows: Mask) -> str:
+    """The first entry of grad_output among rows of the Jacobian, in words."""
+    codomain, row = suspect.facts.subject.codomain, int(np.argmax(rows))
+    number = next(n for n, part in enumerate(codomain.slices) if row < part.stop)
+    which = "" if len(codomain.blocks) == 1 else f" of output {suspect.facts.subject.output_numbers[number]}"
+    return f"{_index('grad_output', row - codomain.slices[number].start, codomain.blocks[number].shape)}{which}"
+
+
+def _index(name: str, place: int, shape: tuple[int, ...]) -> str:
+    index = ", ".join(str(int(n)) for n in np.unravel_index(place, shape))
+    return f"{name}[{index}]" if shape else name
 
 
 def _taken(suspect: Suspect, *, order: _Order) -> Sequence[Gradient]:

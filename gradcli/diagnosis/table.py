@@ -66,6 +66,16 @@ class Table:
         """Which outputs depend on which entries, by differences."""
         return self.known & (np.abs(self.numeric) > self.floor)
 
+    @property
+    def strays(self) -> Mask:
+        """Where the claim has an entry and the derivative has none: this entry takes another output's grad_output."""
+        return self.known & ~self.moves & (np.abs(self.claimed) > self.floor)
+
+    @property
+    def lost(self) -> Mask:
+        """Where the derivative has an entry and the claim has none: this output's grad_output is left out."""
+        return self.moves & (np.abs(self.claimed) <= self.floor)
+
     def of_rows(self, rows: slice) -> "Table":
         """The rows of some outputs."""
         return Table(claimed=self.claimed[rows], numeric=self.numeric[rows], bound=self.bound[rows])

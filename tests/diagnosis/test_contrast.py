@@ -154,3 +154,47 @@ def test_right_for_ones_is_not_said_where_most_entries_are_right() -> None:
     said = message(names["Unread"], PLAIN)
     assert ALL_ONES not in said
     assert "wrong only" in said
+
+
+MIXED = """
+class Mixed(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return FORWARD
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return BACKWARD
+"""
+DENSE = "tensor([[1.0, 2, -1, 4], [3, -2, 5, 1], [2, 7, 1, -3], [-4, 1, 6, 2]])"
+
+
+@pytest.mark.parametrize(
+    ("forward", "right", "wrong", "says"),
+    [
+        ("x.sin()", "g * x.cos()", "g[[1, 0, 3, 2]] * x.cos()", "mixes up the entries of grad_output, such as "
+         "grad_output[1, 0] in the place of grad_output[0, 0] for x[0, 0]"),
+        ("x.sin()", "g * x.cos()", "(g + g.mean()) / 2 * x.cos()", "uses grad_output of outputs that do not depend on "
+         "the entry, such as grad_output[0, 1] for x[0, 0]"),
+        ("x.sin() + x.roll(1, 0)", "g * x.cos() + g.roll(-1, 0)", "g * (x.cos() + 1)", "leaves out grad_output of "
+         "outputs that depend on the entry, such as grad_output[1, 0] for x[0, 0]"),
+        (f"{DENSE} @ x", f"{DENSE}.mT @ g", f"{DENSE}.mT @ g[[1, 0, 3, 2]]", None),
+    ],
+)  # fmt: skip
+def test_how_grad_output_is_misused_is_said_where_the_jacobian_shows_it(
+    forward: str, right: str, wrong: str, says: str | None
+) -> None:
+    """Where all outputs of a column depend on an entry, other weights would do the same as another order."""
+
+    def made(backward: str) -> Any:
+        names: dict[str, Any] = {"Function": Function, "tensor": lambda rows: engine.tensor(rows, dtype=engine.float64)}
+        exec(MIXED.replace("FORWARD", forward).replace("BACKWARD", backward), names)
+        return names["Mixed"]
+
+    assert checked(made(right), PLAIN).verdict.value == "passed"
+    said = message(made(wrong), PLAIN)
+    assert ALL_ONES in said
+    assert ("backward" in said) is (says is not None)
+    assert says is None or said.endswith(says)
