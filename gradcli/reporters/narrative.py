@@ -1,5 +1,6 @@
 """What a case has to say beyond its verdict, line by line, for every report that people read."""
 
+import cmath
 import math
 from collections.abc import Iterator
 from enum import Enum
@@ -219,7 +220,7 @@ def _values(entry: Entry) -> tuple[str, str]:
         returned = f"({'×'.join(map(str, entry.returned_shape)) or 'scalar'})"
     else:
         returned = number(entry.analytic, digits)
-    if math.isinf(entry.bound) or math.isnan(abs(entry.numeric)):
+    if math.isinf(entry.bound) or cmath.isnan(entry.numeric):
         return returned, "not measured"
     if math.isnan(entry.bound):
         return returned, number(entry.numeric, digits)

@@ -42,10 +42,15 @@ def digits_for(entry: Entry) -> int:
 
 def digits_of(analytic: complex, numeric: complex) -> int:
     """The same for two values."""
-    size, gap = abs(numeric), abs(analytic - numeric)
+    size, gap = absolute(numeric), absolute(analytic - numeric)
     if not (0 < gap < size and math.isfinite(size)):
         return 9
     return min(17, max(9, math.ceil(-math.log10(gap / size)) + 2))
+
+
+def absolute(value: complex) -> float:
+    """The absolute value; of a complex NaN `abs` raises OverflowError if a C function before it left its errno set."""
+    return math.hypot(value.real, value.imag)
 
 
 def index(position: tuple[int, ...]) -> str:

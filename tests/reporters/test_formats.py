@@ -8,6 +8,7 @@ import pytest
 
 from gradcli.cases import Expectation, InputSpec
 from gradcli.reporters.console import WIDTH, console_case, console_summary
+from gradcli.reporters.formats import WHOLE, renderer
 from gradcli.reporters.json_document import json_report
 from gradcli.reporters.narrative import index_symbols
 from gradcli.reporters.ndjson import ndjson_report
@@ -143,6 +144,30 @@ def test_json_holds_every_key_of_the_contract_and_only_numbers_that_json_has() -
     assert written["numeric"] == ["inf"]
     assert document["cases"][0]["inputs"][0]["value"] == "-inf"
     assert written["location"] == {"file": "mymodule.py", "line": 21}
+
+
+HUGE = complex(1.7e308, 1.7e308)
+
+
+@pytest.mark.parametrize(
+    ("returned", "right", "shown"),
+    [
+        (complex("nan"), 1.5 - 2j, "nan   1.5-2j ± 1e-12"),
+        (complex(1.5, math.nan), 1.5 - 2j, "1.5+nanj   1.5-2j ± 1e-12"),
+        (1.5 - 2j, complex("nan"), "1.5-2j   not measured"),
+        (HUGE, -HUGE, "1.7e+308+1.7e+308j   -1.7e+308-1.7e+308j ± 1e-12"),
+        (1.5 - 2j, 1.5 + 2j, "1.5-2j   1.5+2j ± 1e-12"),
+    ],
+)
+def test_complex_entries_are_shown_in_every_format(returned: complex, right: complex, shown: str) -> None:
+    """`abs` raises OverflowError where the absolute value of a complex number has no float."""
+    entry = Entry(index=(0,), analytic=returned, numeric=right, bound=1e-12)
+    odd = replace(FAILED, findings=(replace(FINDING, entries=(entry,)),))
+    (row,) = [line for line in plain_case(odd).splitlines() if line.strip().startswith("[0]")]
+    assert " ".join(row.split()) == " ".join(f"[0] {shown}".split())
+    assert row.strip() in console_case(odd).plain
+    for name in WHOLE:
+        assert renderer(name)(report(odd)).endswith("\n")
 
 
 def test_ndjson_and_json_hold_the_same() -> None:
