@@ -20,8 +20,9 @@ class FindingKind(Enum):
         "GC101",
         "The returned gradient lacks a factor, has one factor too many, or has a wrong factor.",
         "The returned gradient is c times the numerical one in every entry, within the error bounds, and c is not 1; "
-        "the report gives c as `factor`. Or one expression of backward lacks a factor or has a wrong one: with this "
-        "expression corrected, the gradient agrees with finite differences of forward, at these inputs and at others.",
+        "the report gives c as `factor`, unless it changes with the inputs. Or one expression of backward lacks a factor "
+        "or has a wrong one: with this expression corrected, the gradient agrees with finite differences of forward, at "
+        "these inputs and at others; what the gradient lacks may then be another number in each entry.",
         "Add the missing factor, leave out the extra one, or correct the wrong one: the returned gradient is c times "
         "the right one. Where c is 1/k for an argument k, the factor k of the chain rule was left out; where c is the "
         "size of an axis or 1/size, a sum and a mean were confused.",
@@ -173,11 +174,14 @@ class FindingKind(Enum):
     LOW_PRECISION = (
         "low-precision",
         "GC203",
-        "The returned gradient has only the accuracy of a lower precision, such as float32.",
+        "The returned gradient has only the accuracy of a lower precision, or is wrong only in a lower precision.",
         "The inputs are float64, but the gradient's errors are as large as the rounding of float32 or a less precise "
         "type. Or forward computes in float64, but every entry of the gradient is exactly a float32 value, or "
-        "backward rounded the gradient to float32.",
-        "Remove conversions to a lower precision from backward.",
+        "backward rounded the gradient to float32. Or backward in a lower precision, that of the inputs or one with "
+        "which the source compares a dtype, differs from backward in float64 by more than its rounding explains: a "
+        "value overflows or underflows, terms cancel, or a branch for this dtype has another formula.",
+        "Remove conversions to a lower precision from backward. Where it is wrong only in a lower precision, compute "
+        "what overflows, underflows or cancels in a higher one, or correct the branch for this dtype.",
     )
     MUTATES_INPUT = (
         "mutates-input",

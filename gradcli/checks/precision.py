@@ -52,7 +52,7 @@ class PrecisionCheck(Check):
         dtype = max(low.low_dtypes, key=lambda name: ALLOWED.get(name, 0.0))
         worst, place = _compared(situation, low, dtype)
         if place is not None:
-            yield self._differs(situation, place, dtype, worst)
+            yield self._differs(low, place, dtype, worst)
             return
         note = (
             f"the input is {dtype}: the gradient was checked in float64, and backward in {dtype} gives the same "
@@ -60,13 +60,15 @@ class PrecisionCheck(Check):
         )
         yield replace(self.passed(note), max_rel_error=worst)
 
-    def _differs(self, situation: Situation, place: int, dtype: str, error: float, where: str = "") -> Evidence:
-        name = situation.input_name(situation.subject.active[place])
-        return self.failed(
+    def _differs(self, low: Subject, place: int, dtype: str, error: float, where: str = "") -> Evidence:
+        """The failure, measured where backward is wrong: it may run other lines in this precision."""
+        name = low.arguments[low.active[place]].name
+        found = self.failed(
             FindingKind.LOW_PRECISION,
             f"{name}: backward in {dtype} differs from backward in float64 by {of_largest(error)}{where}",
             input=name,
         )
+        return replace(found, measured_at=low)
 
     def _in_compared_dtypes(self, situation: Situation) -> Iterator[Evidence]:
         """A wrong gradient in a precision that the source compares a dtype with: a formula may be for it alone.
@@ -79,9 +81,9 @@ class PrecisionCheck(Check):
                 worst, place = (0.0, None) if low is None else _compared(situation, low, dtype)
             except UserCodeError:
                 continue
-            if place is not None:
+            if low is not None and place is not None:
                 where = f", which was tried because the source compares a dtype; to see more, run with --dtype {dtype}"
-                found = self._differs(situation, place, dtype, worst, where)
+                found = self._differs(low, place, dtype, worst, where)
                 if found.finding is not None and any_given(situation.subject):
                     why = "; this is reported only as a note, because you gave the inputs in float64"
                     found = self.passed(found.finding.message + why)

@@ -123,14 +123,12 @@ def _name_all(
     named += _gradients(first, subject, seed, corrections, right)
     higher = [e for e in values if e.order > 1]
     if higher:
-        measured_at = higher[0].measured_at
-        there = measured_at if isinstance(measured_at, Subject) else subject
-        named.append(name_higher_order(higher, there, first_is_wrong=bool(first)))
+        named.append(name_higher_order(higher, _place_of(higher[0], subject), first_is_wrong=bool(first)))
     return tuple(_located(finding, subject) for finding in _without_repeats(named))
 
 
 def _named_by_checks(failed: Sequence[Evidence], subject: Subject, seed: int, corrections: bool) -> Iterator[Finding]:
-    found = [e.finding for e in failed if e.finding is not None]
+    found = [_located(e.finding, _place_of(e, subject)) for e in failed if e.finding is not None]
     shapes = [finding for finding in found if finding.kind in _SHAPES and finding.input is not None]
     yield from (_with_entries(finding, subject, seed) for finding in found if finding not in shapes)
     if shapes:
@@ -182,7 +180,7 @@ def _gradients(
     """One finding for each input whose first-order gradient is wrong, for each subject at which it was measured."""
     witnesses: dict[int, tuple[Subject, list[Evidence]]] = {}
     for e in failed:
-        witness = e.measured_at if isinstance(e.measured_at, Subject) else subject
+        witness = _place_of(e, subject)
         witnesses.setdefault(id(witness), (witness, []))[1].append(e)
     found: list[tuple[Finding, Subject, list[Evidence]]] = []
     for witness, group in witnesses.values():
@@ -205,6 +203,11 @@ def _gradients(
         seen = Seen(wrong=unexplained, right=right, wrong_entries=entries, outputs=outputs)
         placed, label = _located(finding, witness, seen), own[0].note if witness is not subject else None
         yield replace(placed, message=f"{placed.message}; the error appears {label}") if label else placed
+
+
+def _place_of(evidence: Evidence, subject: Subject) -> Subject:
+    """The subject at which evidence was measured."""
+    return evidence.measured_at if isinstance(evidence.measured_at, Subject) else subject
 
 
 def _wrong_entries(finding: Finding, subject: Subject, own: Sequence[Evidence]) -> NDArray[np.bool_] | None:

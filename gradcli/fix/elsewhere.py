@@ -1,4 +1,4 @@
-"""What is known of a target before it is fixed: probes at other sizes, and whether backward can be differentiated."""
+"""What is known of a target before it is fixed: probes at other sizes, its orders, and the precisions it runs in."""
 
 from dataclasses import replace
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from gradcli.backends.base import Subject
 from gradcli.cases import InputsFrom
+from gradcli.checks.reached import compared_dtypes
 from gradcli.errors import GradcliError
 from gradcli.fix.probes import Probes, probes_of
 from gradcli.runner.arguments.buffers import as_supplied
@@ -41,6 +42,22 @@ def is_differentiable(ready: Prepared, target: object, seed: int) -> bool:
     except GradcliError:
         return False
     return True
+
+
+def compared_precisions(ready: Prepared, target: object) -> frozenset[str]:
+    """The lower precisions with which the source compares a dtype and in which backward runs without an exception."""
+    found = set()
+    with ready.backend.session():
+        subject = _first_subject(ready, target)
+        for dtype in compared_dtypes(subject.info):
+            try:
+                low = subject.in_given_precision(dtype)
+                if low is not None:
+                    low.backward([np.ones(block.shape) for block in low.codomain.blocks])
+                    found.add(dtype)
+            except GradcliError:
+                continue
+    return frozenset(found)
 
 
 def _first_subject(ready: Prepared, target: object) -> Subject:

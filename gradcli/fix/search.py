@@ -17,7 +17,7 @@ from gradcli.edits.idiom import Idiom, idiom_of
 from gradcli.errors import GradcliError
 from gradcli.findings import FindingKind as K
 from gradcli.fix.available import setting_of
-from gradcli.fix.elsewhere import is_differentiable, probes_at_other_sizes
+from gradcli.fix.elsewhere import compared_precisions, is_differentiable, probes_at_other_sizes
 from gradcli.fix.examine import Examination, examined
 from gradcli.fix.forward_mode import with_right_jvp
 from gradcli.fix.once import marked, once_differentiable
@@ -151,11 +151,16 @@ class Search:
     def _is_enough(self, proof: Proof, draft: Draft, made: Draft) -> bool:
         """Whether a proof reaches the order that was wrong, and tells sizes from numbers if the edit brings one in.
 
-        A backward that could be differentiated must still be, without an exception.
+        A backward that could be differentiated must still be, without an exception, and run in the precisions that it
+        ran in: the check takes an exception in one that the source compares a dtype with for a refusal.
         """
         reached = max(proof.orders, default=1)
         if reached < self.wrong_order or (reached < 2 and reached < self._order_before):
             return False
+        before = self._precisions_before
+        with running(made.codes):
+            if before and not before <= compared_precisions(self.ready, self.target):
+                return False
         if not proof.sizes_tried and brings_sizes(self.ready, draft.file.text, made.file.text):
             return False
         return tells_sizes(self.ready, self.target, made.codes, check=check_object)
@@ -231,6 +236,10 @@ class Search:
         """2 if the backward that is to be fixed can be differentiated, and second derivatives are checked, else 1."""
         wanted = self.ready.case.settings.order >= 2
         return 2 if wanted and is_differentiable(self.ready, self.target, self.seed) else 1
+
+    @cached_property
+    def _precisions_before(self) -> frozenset[str]:
+        return compared_precisions(self.ready, self.target)
 
     @cached_property
     def _other_numbers(self) -> OtherNumbers:

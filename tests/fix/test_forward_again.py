@@ -35,16 +35,30 @@ PARTS = """class Own(Function):
         (y,) = ctx.saved_tensors
         return g * y, h * y, None
 """
+BRANCHING = """class Own(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        y = x.sigmoid()
+        if x.dtype == torch.float16:
+            return OF_HALF
+        return g * y * (1 - y)
+"""
 FRAMEWORKS = ("engine", "torch")
 
 
-def patch_of(text: str, framework: str, folder):
+def patch_of(text: str, framework: str, folder, *, recomputes: bool = True):
     pytest.importorskip(module_name(framework), reason="the Function is written on it")
     whole = HEADERS[framework] + text
     found = Specimen(f"own-{framework}", "", framework, "Own", whole, whole, frozenset(), inputs="")
     result, _ = patched(found, folder)
     assert result.patch is not None, result.reason
-    assert result.patch.recomputes
+    assert result.patch.recomputes is recomputes
     return result.patch
 
 
@@ -118,3 +132,14 @@ def test_no_gradient_is_asked_for_labels_and_defaults_are_kept(defaults, tmp_pat
         text = text.replace("weight * x", "2 * x").replace("None, None", "None")
     added = patch_of(text, "engine", tmp_path).after
     assert ("ctx.weight = weight" in added) is ("weight" in defaults)
+
+
+@pytest.mark.parametrize(("of_half", "recomputes"), [("g * y", True), ("2 * g * y * (1 - y)", False)])
+def test_a_patch_is_right_in_the_precisions_that_the_source_compares(of_half, recomputes, tmp_path):
+    """With `~g * y` backward raises in half precision, which a check takes for a refusal."""
+    patch = patch_of(BRANCHING.replace("OF_HALF", of_half), "torch", tmp_path, recomputes=recomputes)
+    torch = module("torch")
+    x = torch.tensor([0.5, -1.0], dtype=torch.float16, requires_grad=True)
+    y = function_in(patch, tmp_path).apply(x)
+    y.sum().backward()
+    assert torch.allclose(x.grad, y * (1 - y), atol=1e-2)

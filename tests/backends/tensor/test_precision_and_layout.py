@@ -324,3 +324,30 @@ def test_a_second_order_that_only_64_bits_cut_is_judged_as_given(made, dtype, ve
     assert report.verdict is verdict, str(report)
     noted = any("is right in float32" in note for note in report.cases[0].notes)
     assert noted == (verdict is Verdict.PASSED)
+
+
+def branching(of_half, of_others):
+    """The square, with a branch of backward for half precision."""
+
+    class Branching(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            if x.dtype == torch.float16:
+                return g * (of_half * x)
+            return g * (of_others * x)
+
+    return Branching
+
+
+@pytest.mark.parametrize(("of_half", "of_others", "line"), [(3, 2, 6), (2, 3, 7), (2, 2, None)])
+def test_the_line_of_a_mistake_in_a_branch_for_a_precision_is_one_that_ran(of_half, of_others, line):
+    made = branching(of_half, of_others)
+    findings = gradcli.check(made, shrink=False).cases[0].findings
+    first = made.backward.__code__.co_firstlineno
+    assert [f.location.line - first + 2 for f in findings if f.input == "x"][:1] == ([] if line is None else [line])
