@@ -20,9 +20,9 @@ class FindingKind(Enum):
         "GC101",
         "The returned gradient lacks a factor, has one factor too many, or has a wrong factor.",
         "The returned gradient is c times the numerical one in every entry, within the error bounds, and c is not 1; "
-        "the report gives c as `factor`, unless it changes with the inputs. Or one expression of backward lacks a factor "
-        "or has a wrong one: with this expression corrected, the gradient agrees with finite differences of forward, at "
-        "these inputs and at others; what the gradient lacks may then be another number in each entry.",
+        "the report gives c as `factor`, unless it changes with the inputs. Or one expression of backward lacks a "
+        "factor or has a wrong one: with this expression corrected, the gradient agrees with finite differences of "
+        "forward, at these inputs and at others; what the gradient lacks may then be another number in each entry.",
         "Add the missing factor, leave out the extra one, or correct the wrong one: the returned gradient is c times "
         "the right one. Where c is 1/k for an argument k, the factor k of the chain rule was left out; where c is the "
         "size of an axis or 1/size, a sum and a mean were confused.",

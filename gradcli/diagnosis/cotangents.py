@@ -233,7 +233,7 @@ def mixed_up(suspect: Suspect) -> Named | None:
 
 
 def right_for_ones(suspect: Suspect) -> Named | None:
-    """Right if all entries of grad_output are 1, and wrong otherwise; how it uses them is said where the Jacobian shows it.
+    """Right if all entries of grad_output are 1, and wrong otherwise; how they are used is said where it is shown.
 
     Where most entries of the gradient are right, backward does not mix up those of grad_output.
     """
@@ -262,10 +262,12 @@ def _misused(suspect: Suspect) -> str:
         how = f"mixes up the entries of grad_output, such as {taken} in the place of {left}"
     elif suspect.shows(lambda _, there: bool(there.strays.any())):
         column = int(np.argmax(table.strays.any(axis=0)))
-        how = f"uses grad_output of outputs that do not depend on the entry, such as {_entry_of(suspect, table.strays[:, column])}"
+        taken = _entry_of(suspect, table.strays[:, column])
+        how = f"uses grad_output of outputs that do not depend on the entry, such as {taken}"
     elif suspect.shows(lambda _, there: bool(there.lost.any())):
         column = int(np.argmax(table.lost.any(axis=0)))
-        how = f"leaves out grad_output of outputs that depend on the entry, such as {_entry_of(suspect, table.lost[:, column])}"
+        left = _entry_of(suspect, table.lost[:, column])
+        how = f"leaves out grad_output of outputs that depend on the entry, such as {left}"
     else:
         return ""
     return f": backward {how} for {_index(suspect.name, column, suspect.shape)}"
@@ -277,8 +279,7 @@ def _exchanges(_: Suspect, table: Table) -> bool:
 
 def _exchanged(table: Table) -> Mask:
     """The entries of the input that take some entries of grad_output instead of others."""
-    found: Mask = table.strays.any(axis=0) & table.lost.any(axis=0)
-    return found
+    return np.logical_and(table.strays.any(axis=0), table.lost.any(axis=0))
 
 
 def _entry_of(suspect: Suspect, rows: Mask) -> str:

@@ -12,6 +12,7 @@ from gradcli.diagnosis.slips.shortened import shortened
 from gradcli.diagnosis.slips.slip import Role, Slip
 from gradcli.diagnosis.slips.wording import kind_of, location_of, sentence_of
 from gradcli.diagnosis.suspect import Named, Suspect
+from gradcli.diagnosis.table import Table
 from gradcli.edits.constants import merged
 from gradcli.edits.draft import Draft
 from gradcli.errors import OverrunError, UserCodeError
@@ -40,9 +41,19 @@ def explained_by_slip(suspect: Suspect) -> Named | None:
     kind = kind_of(slip, search.draft, search.cotangents, in_part=in_part)
     if in_part and kind is FindingKind.WRONG_FACTOR:
         kind = FindingKind.WRONG_ENTRIES
+    if slip.role is Role.OTHER and kind is FindingKind.WRONG_FACTOR and suspect.shows(_takes_others):
+        kind = FindingKind.WRONG_GRADIENT
     slip = with_merged_numbers(slip, search.draft)
     extra = {"location": location_of(slip, search.draft), "corrected": _corrected(slip, search.draft)}
     return kind, sentence_of(slip, search.draft, suspect.name), extra
+
+
+def _takes_others(_: Suspect, table: Table) -> bool:
+    """Whether an entry takes the grad_output of outputs that do not depend on it beside or for that of others.
+
+    No factor makes the right gradient of that, however it changes with the inputs.
+    """
+    return bool((table.strays.any(axis=0) & table.moves.any(axis=0)).any())
 
 
 def with_correction(finding: Finding, facts: Facts, place: int, mismatch: Mismatch | None = None) -> Finding:

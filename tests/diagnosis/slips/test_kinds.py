@@ -44,6 +44,18 @@ CASES = {
         "wrong-factor",
         "np.exp(np.sum(x, axis=-1)))[:, None]` belongs",
     ),
+    "neighbours that a helper adds": (
+        "def f(x):\n    return 3 * x\n\n\ndef spread(g):\n    return g + np.roll(g, 1, -1) + np.roll(g, -1, -1)\n\n\n"
+        "def f_vjp(x, g):\n    return spread(g)\n",
+        "wrong-gradient",
+        "3 * g` belongs",
+    ),
+    "a factor that a helper has wrong": (
+        "def f(x):\n    return np.sin(x)\n\n\ndef scaled(x, g):\n    return g * np.sin(x)\n\n\n"
+        "def f_vjp(x, g):\n    return scaled(x, g)\n",
+        "wrong-factor",
+        "g * np.cos(x)` belongs",
+    ),
     "a format of few digits": (
         "def f(x):\n    return np.sin(x) * x\n\n\n"
         "def f_vjp(x, g):\n    c = np.cos(x.astype(np.float16))\n    return g * (np.sin(x) + x * c)\n",
