@@ -31,6 +31,12 @@ def merged(change: Change, tree: Tree) -> tuple[Change, ...]:
     rest = [(n, power) for n, power in added if n is old or tree.parent(n) is not None or _value(n) is None]
     stays = (old, 1) in rest
     product = [*(_factors(old) if stays else ()), *_beside(old, tree)]
+    for part, power in rest if stays else ():
+        for other, opposite in product:
+            if part is not old and opposite == -power and _is_same(part, other):
+                more = [each for each in rest if each[0] is not old and each[0] is not part]
+                if changes := _for_constant(other, opposite, by, more, tree):
+                    return changes
     found = [(c, power, v) for c, power in product if (v := _value(c)) is not None and _is_simpler(v**power, by)]
     for constant, power, value in found:
         if stays:
@@ -44,6 +50,40 @@ def merged(change: Change, tree: Tree) -> tuple[Change, ...]:
         if changes:
             return changes
     return (change,)
+
+
+def undoubled(changes: Sequence[Change], tree: Tree) -> tuple[Change, ...]:
+    """The changes, where a sum of a thing with itself would result: as a product with 2, or with what 2 cancels.
+
+    `(a + b) / 2` with `b` for `a` is `b`. Calls are left as they are, since they may give another value each time.
+    """
+    change = changes[0]
+    above = tree.parent(change.old)
+    if len(changes) > 1 or not isinstance(above, ast.BinOp) or not isinstance(above.op, ast.Add):
+        return tuple(changes)
+    new = change.new
+    other = above.right if above.left is change.old else above.left
+    if not isinstance(new, ast.expr) or _value(new) is not None or not _is_same(new, other):
+        return tuple(changes)
+    top: ast.expr = above
+    while isinstance(over := tree.parent(top), ast.BinOp) and isinstance(over.op, ast.Mult | ast.Div):
+        if isinstance(over.op, ast.Div) and over.right is top:
+            break
+        top = over
+    product = [(new if n is above else n, power) for n, power in _factors(top, above)]
+    for place, (node, power) in enumerate(product):
+        value = _value(node)
+        if value is not None and value**power == Fraction(1, 2):
+            made = _product([*product[:place], *product[place + 1 :]])
+            return (Change(top, new if made is None else made),)
+    return (Change(above, ast.BinOp(left=number(2), op=ast.Mult(), right=new)),)
+
+
+def _is_same(one: ast.expr, other: ast.expr) -> bool:
+    """Whether two expressions have one value: calls may not, but for those that count entries."""
+    calls = [n.func for n in ast.walk(one) if isinstance(n, ast.Call)]
+    counts = all(isinstance(each, ast.Attribute) and each.attr in ("numel", "size") for each in calls)
+    return counts and ast.dump(one) == ast.dump(other)
 
 
 def _factors(node: ast.expr, stop: ast.expr | None = None, power: int = 1) -> Iterator[tuple[ast.expr, int]]:

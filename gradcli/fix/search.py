@@ -11,6 +11,7 @@ from gradcli.diagnosis.slips.conditions import Conditions
 from gradcli.diagnosis.slips.hooks import running
 from gradcli.diagnosis.slips.standing import brings_left_over
 from gradcli.edits.captured import Captured, captured_in
+from gradcli.edits.constants import undoubled
 from gradcli.edits.draft import Draft
 from gradcli.edits.expressions import Candidate
 from gradcli.edits.idiom import Idiom, idiom_of
@@ -297,7 +298,7 @@ class Search:
                 if candidate not in deferred and not self._holds_otherwise(seen, draft, candidate):
                     deferred.append(candidate)
                     continue
-                made = draft.with_changes(candidate.changes)
+                made = draft.with_changes(undoubled(candidate.changes, draft.tree))
                 if made is None or made.file.text in self.refused:
                     continue
                 if proofs and not self._holds_at_other_sizes(draft, made, wrong):

@@ -13,7 +13,7 @@ from gradcli.diagnosis.slips.slip import Role, Slip
 from gradcli.diagnosis.slips.wording import kind_of, location_of, sentence_of
 from gradcli.diagnosis.suspect import Named, Suspect
 from gradcli.diagnosis.table import Table
-from gradcli.edits.constants import merged
+from gradcli.edits.constants import merged, undoubled
 from gradcli.edits.draft import Draft
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
@@ -123,11 +123,21 @@ def _in_part(role: str, facts: Facts, place: int, mismatch: Mismatch | None) -> 
 
 def _slip_for(search: SlipSearch, place: int, *, short: bool) -> Slip | None:
     try:
-        return search.slip_for(place, short=short)
+        return _undoubled(search.slip_for(place, short=short), search.draft)
     except OverrunError:
         raise
     except UserCodeError:
         return None
+
+
+def _undoubled(slip: Slip | None, draft: Draft | None) -> Slip | None:
+    """The slip without a sum of a thing with itself."""
+    if slip is None or draft is None:
+        return slip
+    (change, *more) = undoubled(slip.changes, draft.tree)
+    if change.old is slip.old or not isinstance(change.new, ast.AST):
+        return slip
+    return replace(slip, old=change.old, new=change.new, more=tuple(more), role=Role.OTHER, part="")
 
 
 def with_merged_numbers(slip: Slip, draft: Draft) -> Slip:

@@ -3,6 +3,8 @@
 import pytest
 
 import gradcli
+from gradcli import engine
+from gradcli.engine.autograd import Function
 from gradcli.findings import FindingKind
 from gradcli.verdict import Verdict
 
@@ -87,3 +89,25 @@ def test_opposite_signs_are_corrected_where_they_are(brackets, framework, tmp_pa
     belongs = f"`torch.stack({opened}a * c + b * s, b * c - a * s{closed}, -1)` belongs"
     assert belongs in case.findings[0].message
     assert "ctx.save_for_backward" not in case.findings[0].message
+
+
+class Product(Function):
+    """The product, with the mean of both factors in the place of the other one."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        return g * (a + b) / 2, g * a
+
+
+def test_a_correction_holds_no_sum_of_a_thing_with_itself():
+    a, b = (engine.tensor(v, requires_grad=True) for v in ([0.5, -1.25, 2.0], [1.5, 0.75, -0.5]))
+    (finding,) = gradcli.check(Product, (a, b), shrink=False).cases[0].findings
+    assert "where `g * b` belongs" in finding.message
+    assert finding.kind is FindingKind.WRONG_FACTOR
+    assert finding.corrected is None or "return g * b, g * a" in finding.corrected
