@@ -4,7 +4,7 @@ import ast
 import builtins
 from collections.abc import Iterator
 
-from gradcli.edits.idiom import Idiom, build, name
+from gradcli.edits.idiom import Idiom, build, name, over_more_axes
 from gradcli.edits.render import Change, Tree
 from gradcli.edits.scope import Scope
 from gradcli.frozen import dataclass
@@ -96,6 +96,8 @@ def _swapped(node: ast.expr, scope: Scope, idiom: Idiom) -> Iterator[tuple[float
     elif isinstance(node, ast.Compare) and len(node.ops) == 1:
         for other in _COMPARISONS.get(type(node.ops[0]), ()):
             yield 1, ast.Compare(left=node.left, ops=[other()], comparators=node.comparators)
+        masks = (a for a in scope.tensors if "bool" in str(getattr(scope.value_of(a), "dtype", "")))
+        yield from ((a.length - 0.1, a.node) for a in masks)
     elif isinstance(node, ast.Call):
         yield from _calls(node)
     elif isinstance(node, ast.Attribute) and node.attr in ("data", "T", "mT", "H", "real"):
@@ -217,9 +219,10 @@ def _length(node: ast.BinOp) -> int:
     return sum(isinstance(n, ast.expr) for n in ast.walk(node)) - 1
 
 
-def _calls(node: ast.Call) -> Iterator[tuple[float, ast.AST]]:
-    """Another function, its argument alone, operands exchanged, and axes kept or given."""
-    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+def _functions(node: ast.Call, called: str) -> Iterator[tuple[float, ast.AST]]:
+    """Another function of the same family, a triangle from another diagonal, and a sum over one more axis."""
+    if called in ("sum", "mean"):
+        yield from ((1.1, wider) for wider in over_more_axes(node))
     for family in _FAMILIES:
         for other in family if called in family else ():
             if other != called:
@@ -229,6 +232,15 @@ def _calls(node: ast.Call) -> Iterator[tuple[float, ast.AST]]:
                     else ast.Name(id=other, ctx=ast.Load())
                 )
                 yield 1, ast.Call(func=func, args=node.args, keywords=node.keywords)
+    if called in ("tril", "triu") and not node.keywords and not any(map(_is_number, node.args)) and len(node.args) < 2:
+        for diagonal in (-1, 1):
+            yield 1, ast.Call(func=node.func, args=[*node.args, number(diagonal)], keywords=[])
+
+
+def _calls(node: ast.Call) -> Iterator[tuple[float, ast.AST]]:
+    """Another function, its argument alone, operands exchanged, and axes kept or given."""
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    yield from _functions(node, called)
     if isinstance(node.func, ast.Attribute):
         turns = called in ("transpose", "swapaxes", "swapdims")
         yield 0.6 if turns else 1 + 0.1 * (len(node.args) + len(node.keywords)), node.func.value

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from gradcli.edits.statements import returned_values
 
 Definition = ast.FunctionDef | ast.Lambda
+_INDEXING = ("scatter", "gather", "index_")
+"""What is in the names of functions that take an index after an axis."""
 
 
 def names_in(node: ast.AST) -> set[str]:
@@ -135,3 +137,29 @@ def relevant(definition: Definition, numbers: Sequence[int], count: int) -> set[
     kept = kept.union(*(ast.walk(statement) for statement in _slice(_assignments(definition), wanted)))
     conditions = [n.test for n in ast.walk(definition) if isinstance(n, ast.If | ast.IfExp | ast.While)]
     return kept.union(*(ast.walk(test) for test in conditions))
+
+
+def differ_in_numbers(one: ast.AST, other: ast.AST) -> bool:
+    """Whether two expressions are calls of one function that differ only in the numbers that they are given."""
+    if not isinstance(one, ast.Call) or not isinstance(other, ast.Call):
+        return False
+    named = [[ast.dump(n) for n in ast.walk(each) if isinstance(n, ast.Name | ast.Attribute)] for each in (one, other)]
+    return named[0] == named[1] and ast.dump(one.func) == ast.dump(other.func)
+
+
+def only_indexes(node: ast.AST, definition: ast.AST) -> bool:
+    """Whether an expression is part of an assignment to a name that is read as an index alone, also by a call."""
+    made = [n for n in ast.walk(definition) if isinstance(n, ast.Assign) and any(each is node for each in ast.walk(n))]
+    targets = [n.id for each in made for n in each.targets if isinstance(n, ast.Name)]
+    if not targets:
+        return False
+    indices = [n.slice for n in ast.walk(definition) if isinstance(n, ast.Subscript)]
+    for call in ast.walk(definition):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+            takes = any(word in call.func.attr for word in _INDEXING)
+            pairs = zip(call.args, call.args[1:], strict=False)
+            indices += [each for axis, each in pairs if takes and isinstance(axis, ast.Constant | ast.UnaryOp)][:1]
+    inside = {id(n) for each in indices for n in ast.walk(each)}
+    read = [n for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    own = [n for n in read if n.id in targets]
+    return bool(own) and all(id(n) in inside for n in own)

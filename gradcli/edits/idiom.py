@@ -197,3 +197,20 @@ def _flat(constants: tuple[Any, ...]) -> Iterator[Any]:
             yield from _flat(each)
         else:
             yield each
+
+
+def over_more_axes(node: ast.Call) -> Iterator[ast.Call]:
+    """A reduction over one axis, by a number, over the axis before or after it as well: `x.mean((1, 2))` for 2."""
+    given = next((k.value for k in node.keywords if k.arg in ("axis", "dim")), node.args[0] if node.args else None)
+    try:
+        axis = ast.literal_eval(given) if given is not None else None
+    except ValueError:
+        return
+    for pair in ((axis - 1, axis), (axis, axis + 1)) if type(axis) is int else ():
+        if pair[0] >= 0 or pair[1] < 0:
+            both = build(str(pair))
+            yield ast.Call(
+                func=node.func,
+                args=[both if each is given else each for each in node.args],
+                keywords=[ast.keyword(arg=k.arg, value=both if k.value is given else k.value) for k in node.keywords],
+            )

@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli.diagnosis.slips.slip import Role, Slip
 from gradcli.edits.draft import Draft
-from gradcli.edits.flow import carrying, names_in
+from gradcli.edits.flow import carrying, differ_in_numbers, names_in, only_indexes
 from gradcli.findings import FindingKind
 from gradcli.results import Location
 
@@ -42,9 +42,10 @@ def sentence_of(slip: Slip, draft: Draft, name: str) -> str:
     else:
         shown = ast.unparse(around)
         if slip.borrowed and isinstance(slip.new, ast.Name):
+            uses, instead = ("be", "") if shown == old else ("use", f", not `{old}`")
             return (
-                f"{name}: `{shown}` in backward (line {slip.line}) should use the value that `{slip.new.id}` has in "
-                f"forward, not `{old}`; {corrected}"
+                f"{name}: `{shown}` in backward (line {slip.line}) should {uses} the value that `{slip.new.id}` has in "
+                f"forward{instead}; {corrected}"
             )
         taken = {change.old: change.new for change in slip.changes if isinstance(change.new, ast.AST)}
         return (
@@ -80,7 +81,8 @@ def kind_of(slip: Slip, draft: Draft, cotangents: set[str], *, in_part: bool) ->
     is_masked = isinstance(slip.old, ast.Compare) or _combines_masks(slip.old) or _inverts(slip.new)
     if is_masked or slip.drops or _chooses(slip):
         return FindingKind.WRONG_ENTRIES
-    if isinstance(slip.old, ast.Slice) or (_is_index(slip.old, draft) and not _is_of_shape(slip.old, draft)):
+    is_index = _is_index(slip.old, draft) and not _is_of_shape(slip.old, draft)
+    if isinstance(slip.old, ast.Slice) or is_index or only_indexes(slip.old, draft.edited.node):
         return FindingKind.WRONG_SHIFT
     if isinstance(slip.old, ast.stmt) or slip.role is Role.TERM or _exchanges_sign(slip) or _adds_operand(slip):
         return FindingKind.MISSING_TERM
@@ -269,8 +271,9 @@ def _adds_reduced(node: ast.AST) -> bool:
 
 def _by_argument(slip: Slip, draft: Draft) -> FindingKind | None:
     """A name for a wrong number: an argument of a call, such as an axis, or the index in x.shape[...]."""
-    call = _call_round(slip.old, draft)
-    if call is not None and _is_written_out(slip.old):
+    whole = differ_in_numbers(slip.old, slip.new)
+    call = slip.old if whole and isinstance(slip.old, ast.Call) else _call_round(slip.old, draft)
+    if call is not None and (whole or _is_written_out(slip.old)):
         for known, kind in (
             (_REDUCTIONS, FindingKind.WRONG_REDUCTION),
             (_TURNS, FindingKind.TRANSPOSED),

@@ -56,6 +56,19 @@ CASES = {
         "wrong-factor",
         "g * np.cos(x)` belongs",
     ),
+    "one axis of two": (
+        "def f(x):\n    return np.exp(x - x.mean(axis=(0, 1), keepdims=True))\n\n\n"
+        "def f_vjp(x, g):\n    h = g * np.exp(x - x.mean(axis=(0, 1), keepdims=True))\n"
+        "    return h - h.mean(axis=1, keepdims=True)\n",
+        "wrong-reduction",
+        "",
+    ),
+    "a mask that has a name": (
+        "def f(x):\n    return np.where(np.abs(x) <= 0.7, x ** 2, 3 * x)\n\n\n"
+        "def f_vjp(x, g):\n    inside = np.abs(x) <= 0.7\n    return g * np.where(x > 0, 2 * x, 3.0)\n",
+        "wrong-entries",
+        "g * np.where(inside, 2 * x, 3.0)` belongs",
+    ),
     "a format of few digits": (
         "def f(x):\n    return np.sin(x) * x\n\n\n"
         "def f_vjp(x, g):\n    c = np.cos(x.astype(np.float16))\n    return g * (np.sin(x) + x * c)\n",

@@ -73,7 +73,7 @@ def test_an_input_that_is_computed_again_is_not_explained_by_itself(framework, a
     assert case.verdict is (Verdict.PASSED if again == RIGHT else Verdict.FAILED)
     for finding in case.findings:
         assert finding.kind is FindingKind.WRONG_GRADIENT
-        assert "should use the value that `x` has in forward" in finding.message
+        assert "should be the value that `x` has in forward" in finding.message
 
 
 ROWS = """
