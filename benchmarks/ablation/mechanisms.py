@@ -141,7 +141,7 @@ MECHANISMS = [
     Mechanism("screen.small_entries", "wrong_in_small_rows", found_none),
     Mechanism("screen.survey", "is_below_rounding", NO),
     Mechanism("screen.survey", "_is_rounding_nearer_to_zero", NO),
-    Mechanism("screen.survey", "_underweighted", NOTHING),
+    Mechanism("screen.survey", "_underweighted", always([])),
     Mechanism("screen.survey", "_unless_apart", argument(2)),
     Mechanism("screen.survey", "_at_its_precision", argument(2), spares=True),
     Mechanism("screen.survey", "_together", found_none, spares=True),

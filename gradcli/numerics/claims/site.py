@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field, replace
+from functools import partial
 
 import numpy as np
 
@@ -63,7 +64,8 @@ class Site:
 
     `measured_noise` is that of the rows, found along an earlier direction. `witness` is the reference, and
     `witness_rows` are its gradients of the claimed rows, None if there is none or they are not finite. `few_rows` says
-    that claim and reference have one row for every output block only. `known_...` store results that are computed once.
+    that claim and reference have one row for every output block only. `known_...` store results that are computed once: `known_slopes` those of every single
+    output along a direction through an input, and perhaps others, up to a common factor.
     """
 
     map: CountedMap
@@ -82,7 +84,7 @@ class Site:
     known_close_by: list[Vector] | None = None
     known_left: Vector | None = None
     known_jitter: Matrix | None = None
-    known_slopes: Vector | None = None
+    known_slopes: dict[int, Vector] = field(default_factory=dict)
     known_masks: dict[int, Mask] = field(default_factory=dict)
     few_rows: bool = False
     without_witness: Site | None = None
@@ -198,13 +200,16 @@ class Site:
             except Exception:  # anything that the user's function raises away from x
                 return np.full(self.map.codomain.size, np.nan)
 
-    def read(self, x: Vector) -> Vector:
-        """The values of all rows at another point; NaN outside the domain."""
+    def read(self, x: Vector, seen: Callable[[Vector], None] | None = None) -> Vector:
+        """The values of all rows at another point; NaN outside the domain. `seen` is given the outputs, to be copied."""
         if self.claim.full:
             return self.value_at(x)
         with np.errstate(all="ignore"):
             try:
-                return self.rows_of(self.map.seen_at(x))
+                value = self.map.seen_at(x)
+                if seen is not None:
+                    seen(value)
+                return self.rows_of(value)
             except Exception:  # as above
                 return np.full(self.claim.rows, np.nan)
 
@@ -314,13 +319,19 @@ class Site:
         return bool(met.all() and not reading.claimless.all())
 
     def quick_reading(
-        self, v: Vector, focus: Focus, start: float = QUICK_STEP, enough: Callable[[QuickReading], bool] | None = None
+        self,
+        v: Vector,
+        focus: Focus,
+        start: float = QUICK_STEP,
+        enough: Callable[[QuickReading], bool] | None = None,
+        seen: Callable[[Vector], None] | None = None,
     ) -> QuickReading:
         """Measure the slopes of all rows along v with three pairs of values, to compare them with the claim.
 
         Args:
             start: the largest step is between this and 2.2 times this.
             enough: decides from the two smaller pairs whether the third may be left out.
+            seen: is given the outputs at each point, to be copied.
         """
         self.map.require_budget()
         along = self.claim.along(v)
@@ -331,7 +342,9 @@ class Site:
             return enough is not None and enough(quick_readings[-1])
 
         early = None if enough is None else judged
-        short = measure_pairs(self.read, self.x, v, f0=self.row_values(), rng=self.rng, start=start, enough=early)
+        short = measure_pairs(
+            partial(self.read, seen=seen), self.x, v, f0=self.row_values(), rng=self.rng, start=start, enough=early
+        )
         if quick_readings and quick_readings[-1].short is short:
             return quick_readings[-1]
         return self._beside(short, v, focus, along, start)

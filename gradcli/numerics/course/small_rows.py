@@ -36,7 +36,7 @@ from gradcli.numerics.screen.small_entries import (
     UNIT,
     are_alike,
     bands,
-    slopes_of_one_pair,
+    slopes_along,
     weighted,
 )
 from gradcli.numerics.wording import joined
@@ -146,7 +146,7 @@ def _among_many(site: Site, pair: Pair, reading: Reading) -> SuspectRows:
     if site.witness is not None or not whole or place.stop - place.start < 2:
         return NONE
     if not site.claim.watch:
-        slopes = slopes_of_one_pair(site, output, pair[:1])
+        slopes = slopes_along(site, output, pair[:1])
         alike = slopes is None or are_alike(slopes[slopes != 0])
         return NONE if alike else replace(NONE, unseen=True)
     weights = [] if are_alike(reading.numeric[place]) else list(bands(site, output, reading.numeric[place]))

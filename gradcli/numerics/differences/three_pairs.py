@@ -29,6 +29,7 @@ class ThreePairs:
         rounding: their rounding errors.
         shift: the absolute change of `value` when the largest step is left out.
         kink: half the change of slope at x, extrapolated, without a bound.
+        gain: the error of `value` for an error of one in all values.
         evaluations: the number of evaluations of the function.
     """
 
@@ -36,6 +37,7 @@ class ThreePairs:
     rounding: Vector
     shift: Vector
     kink: Vector
+    gain: float
     evaluations: int
 
     def certifies(self, claimed: Vector, allowed: Vector) -> Mask:
@@ -91,12 +93,14 @@ def _extrapolated(line: Line, steps: tuple[float, ...]) -> ThreePairs:
         without = np.asarray(sum(w * p.odd for w, p in zip(narrow, pairs[1:], strict=True)))
         kink = np.asarray(sum(w * p.even for w, p in zip(even, pairs, strict=True)))
         size = np.maximum.reduce([np.abs(line.centre), *(p.size for p in pairs)])
-        rounding = 4 * EPS * size * sum(abs(w) / t for w, t in zip(wide, steps, strict=True)) + 16 * TINY / steps[-1]
+        gain = sum(abs(w) / t for w, t in zip(wide, steps, strict=True))
+        rounding = 4 * EPS * size * gain + 16 * TINY / steps[-1]
     scale = line.scale
     return ThreePairs(
         value=value * scale,
         rounding=rounding * scale,
         shift=np.abs(value - without) * scale,
         kink=kink * scale,
+        gain=gain,
         evaluations=line.evaluations,
     )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import final
 
 import numpy as np
 
 from gradcli.numerics.claims.compare import Impression, Reading
 from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.stencil import NOISE_FACTOR
+from gradcli.numerics.differences.three_pairs import ThreePairs
+from gradcli.numerics.maps.floats import Vector
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.sampling.directions import Focus, random_direction
 from gradcli.numerics.screen.pair_result import PairResult
@@ -22,29 +25,87 @@ where many functions have a kink. They may miss the claim by rounding of the val
 if they miss it by more, they are measured with smaller steps."""
 
 
-def measured(site: Site, places: slice, focus: Focus, start: float, *, grouped: bool) -> tuple[QuickReading, bool]:
+@final
+class SmallerPair:
+    """Sees the outputs at four or six points, and keeps their change from the fourth to the third.
+
+    Two pairs of values are evaluated first, the wider one of them before the other.
+    """
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._third: Vector | None = None
+        self.change: Vector | None = None
+
+    def __call__(self, outputs: Vector) -> None:
+        """The outputs at the next point."""
+        self._number += 1
+        if self._number == 3:
+            self._third = outputs.copy()
+        elif self._number == 4 and self._third is not None:
+            self._third -= outputs
+            self.change = self._third
+
+
+def measured(
+    site: Site,
+    places: slice,
+    focus: Focus,
+    start: float,
+    *,
+    first: QuickReading | None = None,
+    seen: Callable[[Vector], None] | None = None,
+) -> tuple[QuickReading, bool]:
     """Two or three pairs of values along a random direction, and whether they meet the claim.
 
     Args:
         start: the largest step is between this and 2.2 times this.
-        grouped: whether these are a group of small scale, which may miss the claim by rounding of the values.
+        first: for a group of small scale, the reading along all entries, which says by how much the group may miss the
+            claim (`missed`).
+        seen: is given the outputs at each point.
     """
 
-    def met(reading: QuickReading) -> bool:
-        return site.is_met(reading, places, NOISE_FACTOR * reading.short.rounding if grouped else 0.0)
+    noise = noise_of(first) if first is not None and site.is_met(first, places) else np.zeros(site.claim.rows)
 
-    quick_reading = site.quick_reading(random_direction(site.rng, focus.drawn), focus, start, met)
+    def met(reading: QuickReading) -> bool:
+        short = reading.short
+        return site.is_met(reading, places, 0.0 if first is None else missed(short, noise, first.short.gain))
+
+    quick_reading = site.quick_reading(random_direction(site.rng, focus.drawn), focus, start, met, seen)
     return quick_reading, met(quick_reading)
 
 
-def joint_reading(site: Site, places: slice, groups: Sequence[Focus]) -> Reading | None:
+def noise_of(reading: QuickReading) -> Vector:
+    """The noise of the values of each row by which its slope missed the claim.
+
+    A sum of terms that cancel has more noise than its own digits say.
+    """
+    return np.nan_to_num(reading.reading.error, posinf=0.0) / reading.short.gain
+
+
+def missed(short: ThreePairs, noise: Vector, gain: float) -> Vector:
+    """By how much the slopes along a group may miss the claim: by rounding of the values, and by other noise in them.
+
+    The noise is what the slope along all entries, which met the claim, missed it by over its `gain`. That may also be
+    the error of a wrong entry, which the group would show at half its size or more: a quarter of it is not allowed for.
+    """
+    allowed: Vector = NOISE_FACTOR * (short.rounding + noise * min(short.gain, gain / (4 * NOISE_FACTOR)))
+    return allowed
+
+
+def joint_reading(site: Site, places: slice, groups: Sequence[Focus], first: QuickReading) -> Reading | None:
     """One direction through several groups of small scale, if it meets the claim; otherwise None.
 
     It may miss the claim by no more than the group of the smallest scale may alone. Rounding of the values is the same
     for all groups, so that moving them together hides nothing that each alone would show.
+
+    Args:
+        groups: the groups, of which some may share entries.
+        first: as in `measured`.
     """
-    focus = Focus(drawn=np.sum([group.drawn for group in groups], axis=0), judged=groups[-1].judged)
-    quick_reading, met = measured(site, places, focus, GROUP_START, grouped=True)
+    judged = min((group.judged for group in groups), key=lambda scales: float(scales[0]))
+    focus = Focus(drawn=np.maximum.reduce([group.drawn for group in groups]), judged=judged)
+    quick_reading, met = measured(site, places, focus, GROUP_START, first=first)
     return quick_reading.reading if met else None
 
 

@@ -72,7 +72,7 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, D
             return None
         if claim.watched and not np.abs(bends[site.map.codomain.slices[output]]).max() <= straight * scale:
             return None
-    site.known_slopes = beside
+    site.known_slopes |= dict.fromkeys(inputs, beside)
     if claim.watched:  # these rows have no claim
         unknown, nothing = np.full(beside.size, np.nan), np.zeros(beside.size)
         slope, claimed, error = (np.concatenate(c) for c in ((beside, slope), (unknown, claimed), (nothing, error)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -123,19 +123,19 @@ def _slopes(site: Site, output: int, results: Mapping[Pair, PairResult]) -> Vect
     if site.claim.cotangents is None:
         return None
     if not site.claim.watch:
-        known = site.known_slopes
-        places = site.map.codomain.slices[output]
-        return slopes_of_one_pair(site, output, {input_ for input_, _ in results}) if known is None else known[places]
+        return slopes_along(site, output, sorted({input_ for input_, _ in results}))
     readings = {id(known.reading): known.reading.numeric for known in results.values()}
     measured = [numeric[site.map.codomain.slices[output]] for numeric in readings.values()]
     return np.asarray(np.max(np.abs(measured), axis=0), dtype=np.float64)
 
 
-def slopes_of_one_pair(site: Site, output: int, inputs: Collection[int]) -> Vector | None:
-    """The slope of every output of a block along a random direction through some inputs, from one pair of values.
+def slopes_along(site: Site, output: int, inputs: Sequence[int]) -> Vector | None:
+    """The slope of every output of a block along a random direction through some inputs, up to a common factor.
 
-    None outside the domain.
+    From one pair of values, unless one is known; None outside the domain.
     """
+    if (known := site.known_slopes.get(inputs[0])) is not None:
+        return known[site.map.codomain.slices[output]]
     v = random_direction(site.rng, through(site.map.domain, site.scales, inputs))
     try:
         right, left = site.map.values_at([point_along(site.x, v, t) for t in (NEAREST, -NEAREST)])

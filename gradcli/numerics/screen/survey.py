@@ -20,7 +20,7 @@ from gradcli.numerics.regularity.iteration import effort_at
 from gradcli.numerics.regularity.step_functions import is_staircase, witness_is_zero
 from gradcli.numerics.regularity.stored_format import format_at, spread_over
 from gradcli.numerics.sampling.directions import LONG, Focus, focuses, is_one_group, within
-from gradcli.numerics.screen.long_inputs import GROUP_START, clearly_wrong, joint_reading, measured
+from gradcli.numerics.screen.long_inputs import GROUP_START, SmallerPair, clearly_wrong, joint_reading, measured
 from gradcli.numerics.screen.pair_result import (
     STARTS,
     PairResult,
@@ -304,16 +304,21 @@ def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: f
     best: dict[Pair, PairResult] = {}
     chosen = focuses(site.scales, places)
     pairs = [(input_, output) for output in outputs]
-    for number, (focus, known) in enumerate(_directions(site, input_, outputs, chosen, best)):
+    first: list[QuickReading] = []
+    for number, (focus, known) in enumerate(_directions(site, input_, outputs, chosen, best, first)):
         reading = known
         if reading is None and _is_long(site, pairs[0]):
-            grouped = len(chosen) > 1 and number > 0
             start = GROUP_START if number else short_start(site, pairs)
-            quick_reading, met = measured(site, places, focus, start, grouped=grouped)
+            beside = first[0] if len(chosen) > 1 and number > 0 else None
+            closest = None if number or site.claim.watch else SmallerPair()
+            quick_reading, met = measured(site, places, focus, start, first=beside, seen=closest)
             differing = {} if met else clearly_wrong(site, pairs, quick_reading, significance)
             if len(differing) == len(outputs):
                 return differing
             reading = quick_reading.reading if met else None
+            first.append(quick_reading)
+            if met and closest is not None and closest.change is not None:
+                site.known_slopes[input_] = closest.change
         reading = reading or site.probe(places, focus)
         for output in outputs:
             judgement = site.judge(reading, input_, output, significance)
@@ -330,32 +335,41 @@ def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: f
 
 
 def _directions(
-    site: Site, input_: int, outputs: Sequence[int], chosen: list[Focus], best: Mapping[Pair, PairResult]
+    site: Site,
+    input_: int,
+    outputs: Sequence[int],
+    chosen: list[Focus],
+    best: Mapping[Pair, PairResult],
+    first: Sequence[QuickReading],
 ) -> Iterator[tuple[Focus, Reading | None]]:
     """The directions to measure: one through all entries, one through every group; then the `_underweighted` ones.
 
-    The groups of a long input come with a reading, if one direction through all of them meets the claim.
+    Of a long input, one direction through all the groups and the underweighted entries is enough, which then comes with
+    its reading, if it meets the claim. `best` and `first` are what the caller knows by then.
     """
     yield chosen[0], None
-    places, groups = site.map.domain.slices[input_], chosen[1:] or chosen
-    joint = joint_reading(site, places, groups) if len(groups) > 1 and _is_long(site, (input_, outputs[0])) else None
-    yield from [(group, None) for group in groups] if joint is None else [(joint.focus, joint)]
-    known = [(output, best[input_, output]) for output in outputs]
-    coarse = {
-        o: result.resolution for o, result in known if result.impression is Impression.AGREES and result.resolution
-    }
-    drawn = _underweighted(site, input_, coarse)
-    if drawn is not None:
-        yield Focus(drawn=drawn, judged=np.full(site.x.size, drawn.max())), None
+    places, groups = site.map.domain.slices[input_], chosen[1:]
+    if groups and _is_long(site, (input_, outputs[0])):
+        small = [*groups, *_underweighted(site, input_, outputs, best)]
+        joint = joint_reading(site, places, small, first[0]) if len(small) > 1 else None
+        if joint is not None:
+            yield joint.focus, joint
+            return
+    yield from [(group, None) for group in groups or chosen]
+    yield from [(focus, None) for focus in _underweighted(site, input_, outputs, best)]
 
 
-def _underweighted(site: Site, input_: int, resolutions: Mapping[int, float]) -> Vector | None:
-    """The scales of large entries in which an error of 1e-6 could remain undetected; zero for all others.
+def _underweighted(site: Site, input_: int, outputs: Sequence[int], best: Mapping[Pair, PairResult]) -> list[Focus]:
+    """A focus on large entries in which an error of 1e-6 could remain undetected; none if there are none.
 
     Along a direction through all entries, each counts times the scale of its input, so that an error in an entry of
-    small scale may be below the resolution although the entry is as large as any. None if there are no such entries.
+    small scale may be below the resolution although the entry is as large as any.
     """
     places = site.map.domain.slices[input_]
+    known = [(output, best[input_, output]) for output in outputs]
+    resolutions = {
+        o: result.resolution for o, result in known if result.impression is Impression.AGREES and result.resolution
+    }
     scales, hidden = site.scales[places], np.zeros(places.stop - places.start, bool)
     for output, resolution in resolutions.items():
         claimed = site.claim.of_block(output)[:, places]
@@ -364,8 +378,9 @@ def _underweighted(site: Site, input_: int, resolutions: Mapping[int, float]) ->
             size = np.abs(claimed[:, piece]).max(axis=0)
             hidden[piece] |= (size >= least) & (LEAST_SEEN * size * scales[piece] < most)
     if not hidden.any():
-        return None
-    return within(site.scales, places.start + np.flatnonzero(hidden))
+        return []
+    drawn = within(site.scales, places.start + np.flatnonzero(hidden))
+    return [Focus(drawn=drawn, judged=np.full(site.x.size, drawn.max()))]
 
 
 def _unless_contradicted(whole: PairResult, group: PairResult) -> PairResult:
