@@ -64,8 +64,8 @@ class Site:
 
     `measured_noise` is that of the rows, found along an earlier direction. `witness` is the reference, and
     `witness_rows` are its gradients of the claimed rows, None if there is none or they are not finite. `few_rows` says
-    that claim and reference have one row for every output block only. `known_...` store results that are computed once: `known_slopes` those of every single
-    output along a direction through an input, and perhaps others, up to a common factor.
+    that claim and reference have one row for every output block only. `known_...` store results that are computed once:
+    `known_slopes` for each input those of every single output along it, and perhaps others, up to a common factor.
     """
 
     map: CountedMap
@@ -201,7 +201,7 @@ class Site:
                 return np.full(self.map.codomain.size, np.nan)
 
     def read(self, x: Vector, seen: Callable[[Vector], None] | None = None) -> Vector:
-        """The values of all rows at another point; NaN outside the domain. `seen` is given the outputs, to be copied."""
+        """The values of all rows at another point; NaN outside the domain. `seen` is given the outputs there."""
         if self.claim.full:
             return self.value_at(x)
         with np.errstate(all="ignore"):
