@@ -163,7 +163,7 @@ class Situation:
             else:
                 signs = 2.0 * generator.integers(0, 2, space.size) - 1.0
                 flat = signs * (0.5 + 0.5 * generator.random(space.size))
-            self._runs[name] = space.unflatten(flat)
+            self._runs[name] = space.views(flat)
         return list(self._runs[name])
 
     def rounding_floor(self, cotangents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:

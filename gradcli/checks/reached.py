@@ -47,7 +47,8 @@ def compared_dtypes(info: TargetInfo) -> tuple[str, ...]:
 
     As in `x.dtype == torch.float32`, `x.dtype in (torch.half, torch.bfloat16)` or `match x.dtype`.
     """
-    trees = (tree_of(source_of(each)) for each in reached(info.forward, info.backward))
+    sources = (source_of(each) for each in reached(info.forward, info.backward))
+    trees = (tree_of(source) for source in sources if any(name in source for name in _DTYPES))
     nodes = (node for tree in trees if tree is not None for node in nodes_of(tree))
     tests = [node for node in nodes if isinstance(node, ast.Compare | ast.MatchValue)]
     named = {getattr(part, "attr", None) for node in tests for part in ast.walk(node)}

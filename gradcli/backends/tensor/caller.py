@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, final
 
 from gradcli.backends.base import Layout
@@ -33,8 +34,7 @@ class Caller:
     ) -> None:
         self.framework = framework
         self.function = framework.saving_copies(function) if protected else function
-        self.asks_for_grad = _reads_requires_grad(function)
-        """Whether forward may compute something else for tensors that require no gradient."""
+        self._original = function
         self.arguments = tuple(self._resolved(each) for each in arguments)
         self._layout = layout
         self._held = held
@@ -44,6 +44,11 @@ class Caller:
         self._given = tuple((a.is_tensor, a.value) for a in self.arguments)
         self._keywords = tuple((place, a.name) for place, a in enumerate(self.arguments) if a.keyword)
         self._positions = tuple(place for place, a in enumerate(self.arguments) if not a.keyword)
+
+    @cached_property
+    def asks_for_grad(self) -> bool:
+        """Whether forward may compute something else for tensors that require no gradient."""
+        return _reads_requires_grad(self._original)
 
     def _resolved(self, argument: Argument) -> Argument:
         """The argument with the framework's object for a text that names it."""

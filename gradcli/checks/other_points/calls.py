@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -16,6 +17,8 @@ from gradcli.checks.other_points.tuples import are_numbers, tuples_to_try
 from gradcli.inputs.domains import interval_of
 
 Arguments = tuple[Argument, ...]
+Made = Callable[[], Arguments]
+"""Makes arguments when they are asked for: nearly always forward accepts the first."""
 Sizes = frozenset[int]
 _FACTOR, _SHIFT = 1 + 2.0**-4, 2.0**-6
 _ELSEWHERE = 3.0
@@ -70,11 +73,17 @@ def few_disturbing_calls(subject: Subject, kept: Sizes = frozenset()) -> list[Ot
 
 
 def _negative(subject: Subject, near: Arguments) -> Iterator[Arguments]:
-    large = tuple(_with_order(_with_entries(near, lambda v: -_LARGER * v)))
-    negative = tuple(_with_order(_with_entries(near, lambda v: -_ELSEWHERE * np.abs(v))))
-    positive = tuple(_with_order(_with_entries(near, lambda v: _ELSEWHERE * np.abs(v))))
+    large, negative, positive = (
+        cache(partial(_reordered, near, change))
+        for change in (lambda v: -_LARGER * v, lambda v: -_ELSEWHERE * np.abs(v), lambda v: _ELSEWHERE * np.abs(v))
+    )
     yield from _with_other_numbers(subject, (large, negative, positive), (negative, positive))
     yield from _reflected(near)
+
+
+def _reordered(arguments: Arguments, change: Callable[[NDArray[Any]], NDArray[Any]], step: int = -1) -> Arguments:
+    """The arguments with their entries changed, in another order."""
+    return tuple(_with_order(_with_entries(arguments, change), step))
 
 
 def _few(subject: Subject, near: Arguments, kept: Sizes) -> Iterator[Arguments]:
@@ -141,10 +150,10 @@ def _rows_reversed_inside(value: NDArray[Any]) -> NDArray[Any]:
 
 
 def _rescaled(subject: Subject, near: Arguments) -> Iterator[Arguments]:
-    bold = tuple(_with_order(_with_entries(near, lambda v: _ELSEWHERE * np.abs(v)), step=1))
-    large = tuple(_with_entries(bold, lambda v: _LARGER / _ELSEWHERE * v))
-    yield from _with_other_numbers(subject, (large, bold, near), (bold, near))
-    yield tuple(_with_order(_with_entries(near, lambda v: np.abs(v) / _ELSEWHERE), step=1))
+    bold = cache(lambda: _reordered(near, lambda v: _ELSEWHERE * np.abs(v), 1))
+    large = cache(lambda: tuple(_with_entries(bold(), lambda v: _LARGER / _ELSEWHERE * v)))
+    yield from _with_other_numbers(subject, (large, bold, lambda: near), (bold, lambda: near))
+    yield _reordered(near, lambda v: np.abs(v) / _ELSEWHERE, 1)
 
 
 def _resized(subject: Subject, near: Arguments, kept: Sizes) -> Iterator[Arguments]:
@@ -216,19 +225,17 @@ def _with_order(arguments: Iterable[Argument], step: int = -1) -> Iterator[Argum
         yield replace(a, value=np.ascontiguousarray(ordered).reshape(a.value.shape))
 
 
-def _with_other_numbers(
-    subject: Subject, boldest: Sequence[Arguments], further: Sequence[Arguments]
-) -> Iterator[Arguments]:
+def _with_other_numbers(subject: Subject, boldest: Sequence[Made], further: Sequence[Made]) -> Iterator[Arguments]:
     """These arguments with other numbers and flags, also for those left out that have a default, as far as accepted.
 
     All of them change in the `boldest`, then all but one in the `further` ones, one alone, and none.
     """
-    given = with_defaults(boldest[0], subject.info)
+    given = with_defaults(boldest[0](), subject.info)
     every = frozenset(a.name for a in given if _other_value(a, given) is not None)
     ordered = [a.name for a in given if a.name in every]
     some = [*(every - {name} for name in ordered), *(frozenset((name,)) for name in ordered), frozenset[str]()]
     for names, entries in [*product([every], boldest), *product(dict.fromkeys(some), further)]:
-        yield _with_numbers(with_defaults(entries, subject.info), names) if names else entries
+        yield _with_numbers(with_defaults(entries(), subject.info), names) if names else entries()
 
 
 def _with_numbers(arguments: Sequence[Argument], names: Set[str]) -> Arguments:

@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.maps.floats import EPS, TINY, Vector
-from gradcli.numerics.maps.pieces import all_finite
+from gradcli.numerics.maps.pieces import all_finite, pieces
 from gradcli.numerics.maps.sizes import COARSE, FINE, SIGNIFICANT
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.reference.discrepancy import Discrepancy
@@ -82,11 +82,14 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, D
 
 def _quotients(right: Vector, left: Vector, centre: Vector, step: float) -> tuple[Vector, Vector]:
     """The slope of every output from left to right, and half the change of slope at the centre."""
-    slope, bend = right - left, right + left
-    slope *= 0.5 / step
-    bend -= centre
-    bend -= centre
-    bend *= 0.5 / step
+    slope, bend = np.empty(centre.size), np.empty(centre.size)
+    for piece in pieces(slice(0, centre.size)):
+        beside = np.subtract(right[piece], left[piece], out=slope[piece])
+        beside *= 0.5 / step
+        change = np.add(right[piece], left[piece], out=bend[piece])
+        change -= centre[piece]
+        change -= centre[piece]
+        change *= 0.5 / step
     return slope, bend
 
 
