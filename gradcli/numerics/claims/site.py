@@ -11,9 +11,10 @@ import numpy as np
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.claim import FEW_PROJECTIONS, Claim, is_usable, make_claim
 from gradcli.numerics.claims.compare import Judgement, Reading, judge
-from gradcli.numerics.claims.row_noise import RowNoise
+from gradcli.numerics.claims.row_noise import RowNoise, is_single_below, noise_of_single
 from gradcli.numerics.differences.directional import FIRST_STEP, directional_derivative
 from gradcli.numerics.differences.estimate import Status
+from gradcli.numerics.differences.formats import FLOAT32, fit
 from gradcli.numerics.differences.stencil import TRUNCATION_FACTOR
 from gradcli.numerics.differences.three_pairs import QUICK_STEP, ThreePairs, measure_pairs
 from gradcli.numerics.maps.floats import EPS, Mask, Matrix, Vector
@@ -78,6 +79,8 @@ class Site:
     witness_rows: Matrix | None = None
     known_outputs: Vector | None = None
     known_noise: RowNoise | None = None
+    known_single: Vector | None = None
+    known_mixed: bool | None = None
     known_rows: Vector | None = None
     known_steady: Vector | None = None
     known_iterating: bool | None = None
@@ -145,6 +148,26 @@ class Site:
                 measured = self.witness is None and (given > MEASURABLE * np.abs(self.row_values())).any()
                 self.known_noise = RowNoise(given=given, seen=np.fmin(given, self._jitter()) if measured else given)
         return self.known_noise
+
+    def noise_along(self, v: Vector) -> RowNoise:
+        """The noise of the rows in slopes along v, with that of a gradient that is computed from float32 values.
+
+        These stay the same along cotangents, in which a gradient is linear.
+        """
+        noise, below = self.row_noise(), self.map.below
+        if below is None or self.witness is not None or not v[: below.domain.size].any() or not self.mixes_precisions():
+            return noise
+        if self.known_single is None:
+            base = within(self.scales, slice(0, below.domain.size))
+            self.known_single = noise_of_single(self.read, self.x, random_direction(self.rng, base))
+        return RowNoise(given=noise.given, seen=np.maximum(noise.seen, self.known_single))
+
+    def mixes_precisions(self) -> bool:
+        """Whether the map is a gradient in float64 of a function whose values are float32 numbers."""
+        if self.known_mixed is None:
+            few = bool(fit(self.outputs, FLOAT32.digits).all())
+            self.known_mixed = not few and is_single_below(self.map, self.x, self.scales, self.rng)
+        return self.known_mixed
 
     def _jitter(self) -> Vector:
         """Measure the noise of the rows: their largest change when x moves by a few roundings, and their own rounding.
@@ -279,7 +302,7 @@ class Site:
         if start == FIRST_STEP and (estimate.status == Status.OK).all():
             self.measured_noise = estimate.noise
         rounding = rounding + np.where((f0 == 0) & (estimate.value == 0), FINEST, 0.0)
-        noise, steps = self.row_noise(), np.maximum(estimate.step, 2.0**-44)
+        noise, steps = self.noise_along(v), np.maximum(estimate.step, 2.0**-44)
         bound = estimate.bound + noise.slope_error(estimate.value, claimed, steps)
         with np.errstate(all="ignore"):
             missed = np.abs(estimate.value - claimed) > bound
@@ -357,7 +380,7 @@ class Site:
         Three pairs give no bound of the truncation error. Four times the difference of claim and slope is used as the
         bound instead: if they agree to many digits, both are close to the derivative.
         """
-        noise = short.rounding + self.row_noise().slope_error(
+        noise = short.rounding + self.noise_along(v).slope_error(
             short.value, along[0], np.full(short.value.size, start / 2)
         )
         with np.errstate(all="ignore"):

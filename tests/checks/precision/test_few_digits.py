@@ -95,3 +95,43 @@ def test_a_product_in_single_precision_that_is_linear_in_one_factor(power: int, 
 
     (case,) = gradcli.check(Scaled, shrink=False).cases
     assert case.verdict is verdict, case
+
+
+def hill(factor: float) -> type[Function]:
+    """exp(-x²) in float32. Its gradient multiplies that by float64 numbers, and has a factor at order 2 alone."""
+
+    class Peak(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return engine.tensor(single(np.exp(-(x.detach().numpy() ** 2))))
+
+        @staticmethod
+        def backward(ctx: Any, grad_output: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return -2 * factor * grad_output * x * Peak.apply(x)
+
+    class Hill(Function):
+        forward = Peak.forward
+
+        @staticmethod
+        def backward(ctx: Any, grad_output: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return -2 * grad_output * x * Peak.apply(x)
+
+    return Hill
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"),
+    [(1.0, Verdict.PASSED), (1.001, Verdict.FAILED), (0.0, Verdict.FAILED), (2.0, Verdict.FAILED)],
+)
+@pytest.mark.parametrize("size", [4, 12])
+@pytest.mark.usefixtures("unexplained")
+def test_a_second_derivative_of_float32_times_float64(size: int, factor: float, verdict: Verdict) -> None:
+    """Between the jumps of float32 values their product with float64 has a slope, which nobody means."""
+    x = engine.tensor(np.random.default_rng(0).normal(size=size), requires_grad=True)
+    (result,) = gradcli.check(hill(factor), (x,), order=2, shrink=False).cases
+    assert result.verdict is verdict
+    wrong = {(e.order, e.input) for e in result.evidence if e.verdict is Verdict.FAILED}
+    assert wrong <= {(2, "x")}
