@@ -63,11 +63,13 @@ class MissingExtraError(UsageError):
 class InputsNotFoundError(GradcliError):
     """No inputs were found that forward accepts; says what was tried.
 
-    `refuses_double` is an error of forward about tensors of 64 bits, empty where it raised none.
+    `refuses_double` is an error of forward about tensors of 64 bits, empty where it raised none; `is_lasting` says that
+    forward accepts no inputs at all, because a line that every call gets to raises.
     """
 
     exit_code = 3
     refuses_double = ""
+    is_lasting = False
 
 
 class NothingToCheckError(GradcliError):

@@ -4,7 +4,8 @@ import builtins
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from types import FrameType, ModuleType
+from inspect import getattr_static
+from types import FrameType, FunctionType, ModuleType
 
 from gradcli.errors import message_of
 from gradcli.spec.kernel_hints import explain_kernel_error
@@ -110,10 +111,35 @@ def _attribute(error: AttributeError) -> str | None:
     if name is None:
         return None
     owner = _owner(error.obj, match[1] if match else "")
+    if (old := _old_style(error.obj, name)) is not None:
+        return old
+    if isinstance(error.obj, ModuleType) and (moved := _moved(error.obj, name)) is not None:
+        return f"did you mean {moved!r}?"
     if (owner, name) in _KNOWN_SLIPS:
         return f"did you mean {_KNOWN_SLIPS[owner, name]!r}?"
     close = closest(name, [*_attributes(error.obj), *_CONTEXT_NAMES])
     return f"did you mean {close!r}?" if close else None
+
+
+def _old_style(target: object, name: str) -> str | None:
+    """A hint where the methods of a Function of PyTorch's are not static: `self` is then the context of the call."""
+    function = getattr(type(target), "_forward_cls", None)
+    if function is None or not isinstance(getattr_static(function, "forward", None), FunctionType):
+        return None
+    called = function.__name__
+    return (
+        f"{called} is written in the old style of PyTorch's Functions, with instance methods, which PyTorch deprecated "
+        "in 1.3 and no longer runs: `self` is the context of a call here, not the instance that __init__ made. Make "
+        f"forward and backward static methods of a context (ctx, ...), give {name} to forward as an argument, for "
+        f"which backward returns None, and call {called}.apply"
+    )
+
+
+def _moved(module: ModuleType, name: str) -> str | None:
+    """The same name in a module inside `module`, as `fft.rfft` is for PyTorch's former `torch.rfft`."""
+    inner = [(key, part) for key, part in vars(module).items() if isinstance(part, ModuleType)]
+    own = [(key, part) for key, part in inner if part.__name__ == f"{module.__name__}.{key}" and key[0] != "_"]
+    return next((f"{key}.{name}" for key, part in own if name in vars(part)), None)
 
 
 def _owner(target: object, said: str) -> str:

@@ -1,6 +1,7 @@
 """What an error of Triton's most likely means where no GPU runs the kernel, and what to do."""
 
 from collections.abc import Sequence
+from types import ModuleType
 
 from gradcli.errors import message_of
 
@@ -8,6 +9,7 @@ _NO_GPU = (
     "Triton found no GPU for its kernels: --triton interpret runs them on the CPU in Triton's interpreter; outside of "
     "gradcli check, set TRITON_INTERPRET=1 before Triton is imported"
 )
+_ASKS_FOR_GPU = ("Torch not compiled with CUDA enabled", "No CUDA GPUs are available", "Found no NVIDIA driver")
 _HINTS: Sequence[tuple[tuple[str, ...], str]] = (
     (("active drivers", "There should only be one"), _NO_GPU),
     (
@@ -26,17 +28,9 @@ _HINTS: Sequence[tuple[tuple[str, ...], str]] = (
         "mask=offsets < n, other=0.0), or give inputs whose shapes fit each other",
     ),
     (
-        ("Torch not compiled with CUDA enabled",),
-        "the code around the kernels asks PyTorch about a GPU (for its number of multiprocessors, for example), and "
-        "this machine has none: do that only under `if x.is_cuda`, or run gradcli with --device cuda on a machine that "
-        "has a GPU",
-    ),
-    (
         ("CompilationError", "fp64"),
         "the kernel does not compile for float64, in which gradcli checks by default: give --dtype float32",
     ),
-    (("No CUDA GPUs are available",), _NO_GPU),
-    (("Found no NVIDIA driver",), _NO_GPU),
     (
         ("not supported in interpreter mode",),
         "Triton's interpreter, which runs kernels without a GPU, lacks this operation: check on a machine with a GPU "
@@ -66,6 +60,8 @@ _HINTS: Sequence[tuple[tuple[str, ...], str]] = (
 def explain_kernel_error(error: BaseException) -> str | None:
     """A hint to an exception of Triton's or of code that looks for a GPU; None for any other."""
     text = f"{type(error).__name__}: {message_of(error)}"
+    if any(said in text for said in _ASKS_FOR_GPU):
+        return _without_gpu(error, text)
     for parts, hint in _HINTS:
         if all(part in text for part in parts):
             return hint
@@ -75,3 +71,32 @@ def explain_kernel_error(error: BaseException) -> str | None:
             "interpreter lacks something that the kernel uses: check it on a GPU with --device cuda --triton gpu"
         )
     return None
+
+
+def _without_gpu(error: BaseException, text: str) -> str:
+    """What to do where PyTorch was asked for a GPU, by Triton, by the code around its kernels, or by other code."""
+    if not _has_kernels(error):
+        return (
+            "this line wants a GPU, and PyTorch finds none here: put new tensors where the input is, as by "
+            "`.to(x.device)` or `device=x.device` in place of `.cuda()`, or run gradcli with --device cuda on a "
+            "machine that has a GPU"
+        )
+    if _ASKS_FOR_GPU[0] not in text:
+        return _NO_GPU
+    return (
+        "the code around the kernels asks PyTorch about a GPU (for its number of multiprocessors, for example), and "
+        "this machine has none: do that only under `if x.is_cuda`, or run gradcli with --device cuda on a machine that "
+        "has a GPU"
+    )
+
+
+def _has_kernels(error: BaseException) -> bool:
+    """Whether a file that an exception passed through imports Triton."""
+    traceback = error.__traceback__
+    while traceback is not None:
+        for value in traceback.tb_frame.f_globals.values():
+            name = value.__name__ if isinstance(value, ModuleType) else type(value).__module__
+            if str(name).partition(".")[0] == "triton":
+                return True
+        traceback = traceback.tb_next
+    return False

@@ -24,11 +24,11 @@ from gradcli.inputs.search.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.search.candidates import Slot
 from gradcli.inputs.search.choice import names_of_documented_shape, notes_on, of_documented_shape
 from gradcli.inputs.search.named_axes import SIZES
-from gradcli.inputs.search.not_found import failure_text, functions_called, keys_read
+from gradcli.inputs.search.not_found import failure_text, farthest, functions_called, keys_read
 from gradcli.inputs.search.replies import Attempt
 from gradcli.inputs.search.returned_gradients import with_returned_gradients
 from gradcli.inputs.search.slots import slots_of
-from gradcli.inputs.search.trials import Guess, Trials, farthest
+from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.targets import TargetInfo
 from gradcli.watchdog.case import current
 
@@ -117,9 +117,19 @@ def infer(
                 documented=names_of_documented_shape(solution.guess, slots, hints.documented),
             )
         failures.append(trials)
-    refusal = InputsNotFoundError(failure_text(info, best := farthest(failures), budget, dtype))
+        if (place := trials.lasting.final) is not None and place.is_certain:
+            break
+    raise _refusal(info, failures, budget, dtype)
+
+
+def _refusal(info: TargetInfo, failures: Sequence[Trials], budget: Budget, dtype: str) -> InputsNotFoundError:
+    """What is said where no inputs were found, caused by what the attempt that got furthest raised."""
+    best, place = farthest(failures), next(filter(None, (each.lasting.final for each in failures)), None)
+    refusal = InputsNotFoundError(failure_text(info, best, budget, dtype, place))
+    refusal.is_lasting = place is not None and place.is_certain
     refusal.refuses_double = next((each.refuses_double for each in failures if each.refuses_double), "")
-    raise refusal from (None if best is None else best.error)
+    refusal.__cause__ = None if best is None else best.error
+    return refusal
 
 
 def _others(

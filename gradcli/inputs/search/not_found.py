@@ -18,7 +18,8 @@ from gradcli.inputs.hints.reading import read_hints
 from gradcli.inputs.hints.suggested_constants import sure_constants
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.named_axes import SIZES
-from gradcli.inputs.search.trials import Failure
+from gradcli.inputs.search.trials import Failure, Trials
+from gradcli.inputs.search.unsolved.lasting_errors import Place
 from gradcli.sources import source_of, tree_of
 from gradcli.targets import Parameter, TargetInfo
 
@@ -30,7 +31,12 @@ _DEEPEST = 2
 _TENSORS_WANTED = re.compile(r"must be (?:tuple|list) of Tensors, not Tensor")
 
 
-def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, dtype: str) -> str:
+def farthest(searched: Sequence[Trials]) -> Failure | None:
+    """The failure of the trial in which forward got furthest."""
+    return max((trials.best for trials in searched if trials.best), key=lambda each: each.progress, default=None)
+
+
+def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, dtype: str, place: Place | None = None) -> str:
     """What was tried, the error of the attempt that got furthest into forward, and how inputs can be given.
 
     Args:
@@ -38,6 +44,7 @@ def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, dtype: 
         best: the failure of the attempt that got furthest, if there was any.
         budget: what the search has used.
         dtype: of the tensors that were tried.
+        place: the line that raised whatever the inputs were, if the search ended because of one.
     """
     names = [parameter.name for parameter in info.parameters]
     if not names:
@@ -50,6 +57,9 @@ def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, dtype: 
             f"{info.name} returns only whole numbers or booleans (tried {budget.count:,} sets of inputs), which have "
             "no gradient, so there is nothing to check; give a target that returns real numbers"
         )
+    if best is not None and place is not None and place.is_certain:
+        raised = f"{type(best.error).__name__}: {best.message}"
+        return f"{info.name} accepts no inputs: {place} raises {raised}, whatever the inputs are"
     lines = [
         f"no inputs found that {info.name} accepts: tried {budget.count:,} sets "
         f"(arguments {', '.join(names)}; tensors of rank 0 to 4, indices, masks, constants)"
@@ -63,6 +73,11 @@ def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, dtype: 
         lines.append(f"  closest attempt gave {what}")
     if budget.ran_late is not None:
         lines.append(f"  {budget.ran_late}")
+    if place is not None:
+        lines.append(
+            f"  {place} raises this whenever it is reached, and every argument was varied: if a branch of forward "
+            "avoids it, give inputs that take this branch"
+        )
     required = [parameter for parameter in info.parameters if not parameter.has_default] or list(info.parameters)
     lines.append(f"  {_how_to_give(info, required, best, dtype)}")
     return "\n".join(lines)

@@ -18,6 +18,7 @@ from gradcli.inputs.hints.argument_names import is_state
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import Skeleton, Slot
 from gradcli.inputs.search.error_messages import complains_of_values, lacked_by_a_constant, said_of_double
+from gradcli.inputs.search.unsolved.lasting_errors import LastingErrors
 from gradcli.targets import TargetInfo, Trial
 
 Shape = tuple[int, ...]
@@ -36,7 +37,7 @@ _GROWTH = 4
 _NEARBY = 1e-3
 """The share of another sample that is added to inputs: a forward that gives the same has no slope."""
 SLIPS = 60
-"""So many errors of one misspelt name or endless recursion, or outputs that are whole numbers, end the search."""
+"""So many errors of one misspelt attribute or endless recursion, or outputs that are whole numbers, end the search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,8 @@ class Guess:
 class Failure:
     """Why a guess is not accepted: the exception, if there was one, and how far forward got, from 0 to 2.
 
-    `idle` is the slot whose values change no output, where that is the reason; `whole` says that no output is real.
+    `idle` is the slot whose values change no output, where that is the reason; `whole` says that no output is real,
+    `is_lasting` that the exception does not depend on the inputs.
     """
 
     progress: float
@@ -67,6 +69,7 @@ class Failure:
     no_tensor: bool = False
     idle: int | None = None
     whole: bool = False
+    is_lasting: bool = False
 
     @property
     def message(self) -> str:
@@ -105,6 +108,7 @@ class Trials:
         self._drawn: dict[tuple[Any, ...], Argument] = {}
         self._judged: dict[object, tuple[Failure | None, int]] = {}
         self._slips, self._whole = 0, 0.0
+        self.lasting = LastingErrors(self._code, self.slots)
         self.refuses_double = ""
         self.refuses_normal = False
         """Whether forward did not return for some normal numbers: positive ones are tried first then."""
@@ -112,7 +116,7 @@ class Trials:
     @property
     def exhausted(self) -> bool:
         """Whether the tries of this stage are used up, or no inputs can help."""
-        return max(self._slips, self._whole) >= SLIPS or self.budget.exhausted
+        return max(self._slips, self._whole) >= SLIPS or self.lasting.final is not None or self.budget.exhausted
 
     @property
     def best_progress(self) -> float:
@@ -132,7 +136,7 @@ class Trials:
         if (known := self._judged.get(guess.key)) is not None:
             failure, tries = known
             self.budget.spend_again(tries)
-            return failure if failure is None or failure.idle is not None else self._remembered(failure)
+            return failure if failure is None or failure.idle is not None else self._remembered(failure, guess)
         before = self.budget.count
         failure = self._judgement(guess)
         if failure is None or not isinstance(failure.error, OverrunError):
@@ -141,11 +145,11 @@ class Trials:
 
     def _judgement(self, guess: Guess) -> Failure | None:
         if (failure := self._failure_of(guess, 0, first := self.run(guess, 0, forced=True))) is not None:
-            return self._remembered(failure)
+            return self._remembered(failure, guess)
         for sample in MORE_SAMPLES[:1] if self.budget.is_slow else MORE_SAMPLES:
             failure = self._failure_of(guess, sample, self.run(guess, sample, forced=True))
             if failure is not None:
-                return self._remembered(replace(failure, progress=1.5))
+                return self._remembered(replace(failure, progress=1.5), guess)
         base = first if self._has_no_index(guess) and self.budget.is_slow else self.run(guess, 0)
         for index, choice in enumerate(guess.skeleton):
             if choice.is_free and not is_state(self.slots[index].name) and not self._matters(guess, index, base):
@@ -361,10 +365,10 @@ class Trials:
         empty = [output.size == 0 for output in outputs]
         return not all(empty) and empty == [output.size == 0 for output in larger]
 
-    def _remembered(self, failure: Failure) -> Failure:
-        slip = isinstance(failure.error, NameError) and not isinstance(failure.error, UnboundLocalError)
+    def _remembered(self, failure: Failure, guess: Guess) -> Failure:
+        failure = replace(failure, is_lasting=self.lasting.saw(failure.error, failure.progress, guess.skeleton))
         endless = isinstance(failure.error, RecursionError)
-        slip |= endless or (isinstance(failure.error, AttributeError) and not lacked_by_a_constant(failure.error))
+        slip = endless or (isinstance(failure.error, AttributeError) and not lacked_by_a_constant(failure.error))
         slip |= bool(refused := said_of_double(failure.error))
         self.refuses_double = self.refuses_double or refused
         best = None if self.best is None else self.best.error
@@ -386,11 +390,6 @@ class Trials:
                 progress, share = progress + share * traceback.tb_lasti / length, share / length
             traceback = traceback.tb_next
         return min(progress, 1.4)
-
-
-def farthest(searched: Sequence[Trials]) -> Failure | None:
-    """The failure of the trial in which forward got furthest."""
-    return max((trials.best for trials in searched if trials.best), key=lambda each: each.progress, default=None)
 
 
 def _can_have(shape: Shape, domain: str) -> bool:

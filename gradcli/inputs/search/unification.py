@@ -181,7 +181,7 @@ class Unifier:
                 continue
             if best is None or outcome.progress > best[0].progress:
                 best = (outcome, state)
-            useless = _LACKING if is_of_a_wrong_kind(outcome.error) else outcome.idle
+            useless = _LACKING if outcome.is_lasting or is_of_a_wrong_kind(outcome.error) else outcome.idle
             idle[useless] += 1
             self.is_done = useless is not None and idle[useless] > _IDLE_TRIES
             if self.is_done:

@@ -49,6 +49,8 @@ def found_inputs(
                 whole, is_right = _found_in(_Attempts(backend, target, info, way, dtype), case, fixed, tries)
             except InputsNotFoundError as error:
                 refusal = refusal or _with_names_of(way, error)
+                if error.is_lasting:
+                    raise _with_names_of(way, error) from error.__cause__
                 continue
             if is_right:
                 return whole

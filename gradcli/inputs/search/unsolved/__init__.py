@@ -1,0 +1,1 @@
+"""Why no inputs can be found."""
