@@ -246,11 +246,11 @@ def lacked_by_a_constant(error: BaseException | None) -> bool:
 
 
 def is_of_a_wrong_kind(error: BaseException | None) -> bool:
-    """Whether an argument was not of the kind or rank that was needed, as a number of which a method is called.
+    """Whether an argument was not of the kind or rank that was needed, as one that lacks an attribute.
 
     Inputs of other sizes then raise the same error, unless it is about sizes.
     """
-    if complains_of_rank(error) or lacked_by_a_constant(error) or asks_for_integers(str(error)):
+    if complains_of_rank(error) or isinstance(error, AttributeError) or asks_for_integers(str(error)):
         return True
     of_no_size = re.search(r"\d|only|shape|size", str(error)) is None
     return isinstance(error, KeyError) or (isinstance(error, TypeError) and of_no_size)

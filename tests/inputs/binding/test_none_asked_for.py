@@ -44,6 +44,67 @@ def test_none_is_given_where_forward_asks_for_it(ns: Any, factor: float) -> None
     assert given["verbose"] == 0
 
 
+def given(value: Any) -> bool:
+    """Whether there is a value, as a helper of one line tells."""
+    return value is not None
+
+
+def absent(value: Any) -> bool:
+    """The opposite."""
+    return value is None
+
+
+def in_tiles(ns: Any, factor: float) -> type:
+    """A product by rows, with weights of rows for which forward has no use for a tensor of the wrong kind."""
+
+    class InTiles(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any, mask: Any) -> Any:
+            tiles = x.shape[0]
+            mask = mask.tiles(tiles) if given(mask) else (None,) * tiles
+            ctx.save_for_backward(x, y)
+            rows = [row * y if part is None else row * y * part for row, part in zip(x, mask, strict=True)]
+            return ns.stack(rows)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return g * y, factor * (g * x).sum(0), None
+
+    return InTiles
+
+
+def started(ns: Any, factor: float) -> type:
+    """A recurrence, whose first state is an object of the caller's or None."""
+
+    class Started(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, start: Any) -> Any:
+            if absent(start):
+                start = x[0] * 0
+            else:
+                start = start.unwrapped
+            ctx.save_for_backward(x)
+            return x.exp() + start
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return factor * g * x.exp(), None
+
+    return Started
+
+
+@pytest.mark.parametrize("backend", ["engine", "torch"], indirect=True)
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+@pytest.mark.parametrize(("program", "wrong", "name"), [(in_tiles, "y", "mask"), (started, "x", "start")])
+def test_none_is_given_where_a_helper_asks_for_it(ns: Any, factor: float, program: Any, wrong: str, name: str) -> None:
+    (case,) = gradcli.check(program(ns, factor), order=1, samples=1, shrink=False).cases
+    assert {spec.name: spec.value for spec in case.inputs if spec.kind == "value"} == {name: None}
+    assert [finding.input for finding in case.findings] == ([] if factor == 1 else [wrong])
+    assert case.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), case
+
+
 @pytest.mark.parametrize(
     ("message", "expected"),
     [

@@ -43,18 +43,29 @@ def _followed(
     tree = tree_of(source_of(function))
     known = surroundings(function) if tree is not None else {}
     changed = frozenset() if tree is None else _changed(tree)
-    arguments = {inner: name for inner, name in arguments.items() if inner not in changed}
+    unchanged = {inner: name for inner, name in arguments.items() if inner not in changed}
     for call in () if tree is None else nodes_of(tree):
         helper = own_function(call.func, known) if isinstance(call, ast.Call) else None
         if helper is None or not isinstance(call, ast.Call):
             continue
-        passed = {inner: arguments[name] for inner, name in _passed(helper, call) if name in arguments}
+        followed = arguments if _asks_for_none(helper) else unchanged
+        passed = {inner: followed[name] for inner, name in _passed(helper, call) if name in followed}
         key = (helper, tuple(sorted(passed.items())))
         if passed and key not in seen:
             seen.add(key)
             yield _renamed(helper, passed, frozenset(arguments.values()))
             if deepest > 1:
                 yield from _followed(helper, passed, deepest - 1, seen)
+
+
+def _asks_for_none(helper: Callable[..., Any]) -> bool:
+    """Whether a function only tells whether something is None, which the argument may be before it is changed."""
+    match tree_of(source_of(helper)):
+        case ast.Module(
+            body=[ast.FunctionDef(body=[*_, ast.Return(value=ast.Compare(ops=[op], comparators=[other]))])]
+        ):
+            return isinstance(op, ast.Is | ast.IsNot) and isinstance(other, ast.Constant) and other.value is None
+    return False
 
 
 def _changed(tree: ast.Module) -> frozenset[str]:
