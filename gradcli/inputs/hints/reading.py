@@ -120,6 +120,15 @@ def _asserted(own: str, helpers: str, names: Sequence[str]) -> tuple[Mapping[str
     return asserted_shapes((own, helpers), names)
 
 
+def convolved(texts: Sequence[str], names: Sequence[str]) -> Mapping[str, tuple[Axis, ...]]:
+    """The shapes of what forward convolves channel by channel."""
+    if not any("groups=" in text for text in texts):
+        return {}
+    from gradcli.inputs.hints.uses.convolutions import depthwise_shapes
+
+    return depthwise_shapes(map(tree_of, texts), names)
+
+
 def _compared(
     texts: Sequence[str], names: Sequence[str], gradients: Sequence[bool | None]
 ) -> tuple[dict[str, str], frozenset[str]]:
@@ -173,6 +182,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     scalars = [n for n, given in zip(names, gradients, strict=True) if given is not False or n in arrays]
     documented = {**{n: () for n in scalars if values.types.get(n) == "scalar"}, **entries, **values.shapes, **shapes}
     demanded, unpacked = _asserted(own, uses.helpers, names)
+    demanded = {**convolved((own, uses.helpers), names), **demanded}
     tensors = frozenset(name for name, annotation in annotations.items() if names_tensors(annotation))
     setup = own if info.setup_context is None else source_of(info.setup_context)
     known = {*tensors, *uses.read, *documented, *values.domains, *arrays}

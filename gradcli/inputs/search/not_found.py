@@ -14,7 +14,7 @@ from gradcli.inputs.hints.conjugates import own_function, surroundings
 from gradcli.inputs.hints.documented_order import documented_order
 from gradcli.inputs.hints.documented_shapes import documented_shapes
 from gradcli.inputs.hints.prose.formulas import names_in, size_of
-from gradcli.inputs.hints.reading import read_hints
+from gradcli.inputs.hints.reading import convolved, read_hints
 from gradcli.inputs.hints.suggested_constants import sure_constants
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.named_axes import SIZES
@@ -110,11 +110,18 @@ def _how_to_give(info: TargetInfo, parameters: Sequence[Parameter], best: Failur
     containers = _containers(info, names, best)
     if not containers:
         shapes = _documented(info)
-        arrays = arrays_written_into(tree_of(source_of(info.forward)), names)
-        objects = read_hints(info, [parameter.name for parameter in info.parameters]).objects
+        hints = read_hints(info, [parameter.name for parameter in info.parameters])
+        arrays, tensors = arrays_written_into(tree_of(source_of(info.forward)), names), hints.read
         kind = "" if dtype == "float64" else f",dtype={dtype}"
         flags = " ".join(
-            _flag(each, shapes.get(each.name, "3x4") + kind, objects.get(each.name, ()), is_array=each.name in arrays)
+            f"-i {each.name}={shapes.get(each.name, '3x4')}{kind}"
+            if each.name in tensors - arrays
+            else _flag(
+                each,
+                shapes.get(each.name, "3x4") + kind,
+                hints.objects.get(each.name, ()),
+                is_array=each.name in arrays,
+            )
             for each in parameters
         )
         return f"give the inputs: {flags} (a tensor by -i NAME=SHAPE, a constant by -a NAME=VALUE)"
@@ -136,7 +143,7 @@ def _documented(info: TargetInfo) -> dict[str, str]:
     shapes = documented_shapes(arguments, source, info.documentation)
     from gradcli.inputs.hints.prose.equations import with_equations
 
-    shapes = with_equations(shapes, arguments, source, info.documentation)
+    shapes = {**convolved((source,), arguments), **with_equations(shapes, arguments, source, info.documentation)}
     axes = [axis for shape in shapes.values() for axis in shape]
     names = dict.fromkeys(name for axis in axes if isinstance(axis, str) for name in names_in(axis))
     sizes = dict(zip(names, (size for size in SIZES if size not in axes), strict=False))

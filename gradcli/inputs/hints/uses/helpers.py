@@ -60,10 +60,10 @@ def _followed(
 
 def _asks_for_none(helper: Callable[..., Any]) -> bool:
     """Whether a function only tells whether something is None, which the argument may be before it is changed."""
-    match tree_of(source_of(helper)):
-        case ast.Module(
-            body=[ast.FunctionDef(body=[*_, ast.Return(value=ast.Compare(ops=[op], comparators=[other]))])]
-        ):
+    tree = tree_of(source_of(helper))
+    body = tree.body[0].body if tree is not None and isinstance(tree.body[0], ast.FunctionDef) else []
+    match body[-1:]:
+        case [ast.Return(value=ast.Compare(ops=[op], comparators=[other]))]:
             return isinstance(op, ast.Is | ast.IsNot) and isinstance(other, ast.Constant) and other.value is None
     return False
 

@@ -15,6 +15,7 @@ _OF_TENSORS_ALONE = frozenset((
 """Attributes that NumPy's arrays lack."""
 _LIKE = re.compile(r"(?:zeros|ones|empty|full|rand|randn|randint)_like")
 """Functions that take a tensor alone, except those of NumPy and JAX, which take a number as well."""
+_CONVOLUTION = re.compile(r"conv(?:_transpose)?[123]d")
 _TAKE_NUMBERS = frozenset(("np", "numpy", "jnp"))
 _PLAIN = (str, int, float, complex, tuple, list, dict)
 _ASKS = frozenset(("isinstance", "is_tensor", "hasattr", "callable", "type", "getattr"))
@@ -36,20 +37,22 @@ def used_as_tensors(trees: Iterable[ast.Module | None], names: Collection[str]) 
         for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
             nodes = nodes_of(function)
             asked.update(_asked_for(nodes))
-            for read in filter(None, map(_read_of_a_tensor, nodes)):
+            for read in (each for node in nodes for each in _read_of_tensors(node)):
                 if isinstance(read, ast.Name) and read.id in names and read.lineno <= _first_store(nodes, read.id):
                     found.add(read.id)
     return frozenset(found - asked)
 
 
-def _read_of_a_tensor(node: ast.AST) -> ast.expr | None:
-    """What has to be a tensor in this node: `s` in `s.view(1, -1)` and in `torch.zeros_like(s)`."""
+def _read_of_tensors(node: ast.AST) -> Iterable[ast.expr]:
+    """What has to be a tensor in this node: `s` in `s.view(1, -1)` and `torch.zeros_like(s)`, both of a convolution."""
     match node:
         case ast.Attribute(attr=attribute, value=value) if _is_of_tensors(attribute):
-            return value
+            return (value,)
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=given) if _CONVOLUTION.fullmatch(name):
+            return (*given[:2], *(each.value for each in node.keywords if each.arg == "weight"))
         case ast.Call(func=ast.Attribute(attr=name, value=ast.Name(id=module)), args=[value, *_]):
-            return value if _LIKE.fullmatch(name) and module not in _TAKE_NUMBERS else None
-    return None
+            return (value,) if _LIKE.fullmatch(name) and module not in _TAKE_NUMBERS else ()
+    return ()
 
 
 def _is_of_tensors(attribute: str) -> bool:
