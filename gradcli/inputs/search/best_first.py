@@ -23,6 +23,7 @@ from gradcli.inputs.search.choice import (
     notes_on_numbers,
     notes_on_sums,
     of_documented_shape,
+    of_same_sizes,
     overruled_by,
     reply_avoided,
     with_tensors,
@@ -115,7 +116,7 @@ class BestFirstSearch:
         self.is_degenerate = chosen.is_degenerate
         likeliest = overruled_by(chosen, self._found)
         numbers = notes_on_numbers(chosen, self._found, self._trials.slots, self._also_tensors(chosen))
-        if likeliest is not None and not numbers:
+        if likeliest is not None and not (numbers and of_same_sizes(likeliest, chosen)):
             self.overruled = self._trials.specs(likeliest.solution.guess)
             self.reply_there = reply_avoided(likeliest, chosen)
             square = squared(likeliest.solution.guess, self.attempted, self._trials.judge)

@@ -141,6 +141,12 @@ def overruled_by(chosen: Accepted, found: Sequence[Accepted]) -> Accepted | None
     return likeliest if changed else None
 
 
+def of_same_sizes(one: Accepted, other: Accepted) -> bool:
+    """Whether what is a tensor in both inputs has one shape."""
+    shapes = other.solution.guess.shapes
+    return all(shapes.get(slot, shape) == shape for slot, shape in one.solution.guess.shapes.items())
+
+
 def reply_avoided(likeliest: Accepted, chosen: Accepted) -> Reply:
     """What backward does at inputs that were not chosen because of it: it fails, or else it fits less well."""
     if not likeliest.fits:
@@ -332,7 +338,9 @@ def notes_on(
     notes = []
     if overruled:
         given = " ".join(spec.as_flag() for spec in overruled)
-        notes.append(f"forward also accepts {given}, but {_NOT_CHECKED[reply]}")
+        equal = _made_equal(solution.guess, slots, overruled) if reply is Reply.RAISES else []
+        where = f" (it runs where two axes of {equal[0]} have the same size)" if equal else ""
+        notes.append(f"forward also accepts {given}, but {_NOT_CHECKED[reply]}{where}")
     notes += _notes_on_labels(solution.guess, slots)
     for index, (domain, parameters) in sorted(solution.guess.domains.items()):
         if domain != "normal" and not is_state(slots[index].name):
@@ -354,6 +362,13 @@ def notes_on(
                 because = "forward seems to compute a softmax, and the name suggests target probabilities"
             notes.append(f"{slots[index].name} is drawn from domain {domain}{bounds}, because {because}")
     return tuple(notes)
+
+
+def _made_equal(guess: Guess, slots: Sequence[Slot], overruled: Sequence[InputSpec]) -> list[str]:
+    """The tensors with axes of one size in the chosen inputs, and of different sizes in those that backward refuses."""
+    others = {spec.name: spec.shape for spec in overruled if spec.shape is not None}
+    pairs = [(slots[slot].name, shape, others.get(slots[slot].name, ())) for slot, shape in guess.shapes.items()]
+    return [name for name, shape, other in pairs if len(shape) == len(other) and len({*shape}) < len({*other})]
 
 
 def _notes_on_labels(guess: Guess, slots: Sequence[Slot]) -> list[str]:
