@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gradcli.backends.base import Backend
 from gradcli.backends.tensor.framework import all_same, double_precision
 from gradcli.cases import OWN_DTYPE, Argument, InputSpec
-from gradcli.errors import InputsNotFoundError
+from gradcli.errors import InputsNotFoundError, OverrunError
 from gradcli.frozen import dataclass
 from gradcli.inputs.builders import build, known_dtype, rounded
 from gradcli.inputs.search.budget import SEARCH_TRIES
@@ -78,6 +78,7 @@ def _found_in(
     way, drawn = attempts.way, build(found.specs, seed=case.seed)
     trial = attempts.backward(drawn)
     notes = [*map(way.text, found.notes), *([_UNSTEADY] if attempts.began_with_others(drawn, trial) else [])]
+    notes += [f"a call with {way.text(given)} did not return in time" for given in attempts.endless[:1]]
     others = tuple(map(way.specs, found.alternatives))
     whole = replace(found, specs=way.specs(found.specs), alternatives=others, notes=tuple(notes))
     return whole, trial.backward_error is None
@@ -117,14 +118,16 @@ class _Attempts:
     way: Unfolded
     dtype: str
     earlier: dict[bytes, Trial] = field(default_factory=dict)
+    endless: list[str] = field(default_factory=list)
+    """The inputs of calls that did not return in time, as flags."""
 
     def forward(self, arguments: Sequence[Argument]) -> Trial:
         """Forward alone."""
-        return self._without_lack(self.backend.attempt(self.target, self._placed(arguments)))
+        return self._noted(arguments, self.backend.attempt(self.target, self._placed(arguments)))
 
     def backward(self, arguments: Sequence[Argument]) -> Trial:
         """Forward and backward."""
-        trial = self._without_lack(self.backend.attempt(self.target, self._placed(arguments), gradients=True))
+        trial = self._noted(arguments, self.backend.attempt(self.target, self._placed(arguments), gradients=True))
         self.earlier.setdefault(_key(arguments), trial)
         return trial
 
@@ -143,7 +146,9 @@ class _Attempts:
             return Trial(error=ValueError("the derivative's shape is neither that of a gradient nor of a Jacobian"))
         return trial if trial.backward_error is None else Trial(error=trial.backward_error)
 
-    def _without_lack(self, trial: Trial) -> Trial:
+    def _noted(self, arguments: Sequence[Argument], trial: Trial) -> Trial:
+        if isinstance(trial.error or trial.backward_error, OverrunError):
+            self.endless.append(" ".join(map(_flag, arguments)))
         way = self.way.with_lacking(trial.error)
         if way is not None:
             raise _KeyLackingError(way)
@@ -151,6 +156,13 @@ class _Attempts:
 
     def _placed(self, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
         return in_precision(placed(self.way.arguments(arguments), self.info), self.dtype)
+
+
+def _flag(argument: Argument) -> str:
+    """The shape or the value of an argument as a flag gives it."""
+    kind = "tensor" if argument.is_tensor else "value"
+    shape, value = (argument.value.shape, None) if argument.is_tensor else (None, argument.value)
+    return InputSpec(name=argument.name, kind=kind, shape=shape, value=value).as_flag()
 
 
 def _key(arguments: Sequence[Argument]) -> bytes:
