@@ -182,7 +182,6 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     scalars = [n for n, given in zip(names, gradients, strict=True) if given is not False or n in arrays]
     documented = {**{n: () for n in scalars if values.types.get(n) == "scalar"}, **entries, **values.shapes, **shapes}
     demanded, unpacked = _asserted(own, uses.helpers, names)
-    demanded = {**convolved((own, uses.helpers), names), **demanded}
     tensors = frozenset(name for name, annotation in annotations.items() if names_tensors(annotation))
     setup = own if info.setup_context is None else source_of(info.setup_context)
     known = {*tensors, *uses.read, *documented, *values.domains, *arrays}
@@ -196,7 +195,7 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         conjugated=tree is not None and conjugates_arguments(tree, names, used),
         sums=sums_of(tree_of(text), names) if text else sums_of_named(tree, names),
         names=used,
-        documented={**demanded, **documented},
+        documented={**convolved((own, uses.helpers), names), **demanded, **documented},
         values=replace(values, constants=values.constants | constants),
         keys=_random_keys(info, names, own),
         ranges=_ranges(info, called, written, own, {**dict.fromkeys(called, ()), **named}),
