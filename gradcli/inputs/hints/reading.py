@@ -21,7 +21,7 @@ from gradcli.inputs.hints.one_hot_labels import one_hot_labels
 from gradcli.inputs.hints.prose.differentiated import undifferentiated
 from gradcli.inputs.hints.prose.sentences import in_singular
 from gradcli.inputs.hints.source_hints import IndexRange, SourceHints
-from gradcli.inputs.hints.suggested_constants import numbers_among
+from gradcli.inputs.hints.suggested_constants import names_where_saved, numbers_among
 from gradcli.inputs.hints.summed_gradients import returned_values, sums_of, sums_of_named
 from gradcli.sources import nodes_of, source_of, tree_of
 from gradcli.targets import TargetInfo
@@ -188,6 +188,8 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     numbers = numbers_among(tree_of(setup), names, gradients, known, tree)
     without = {name for name, gradient in zip(names, gradients, strict=True) if gradient is False}
     constants = _constants(info, written, (own, text), numbers=numbers | {*called} - {*needed}, without=without)
+    tiny = _guards(tree_of(setup), tree, tree_of(text), names, used) if without else {}
+    guards = {name: uses.defaults.get(name, (value,))[0] for name, value in tiny.items()}
     return SourceHints(
         forward=own,
         backward=text,
@@ -213,10 +215,23 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         helpers=uses.helpers,
         read=uses.read,
         alike=uses.alike,
-        defaults=uses.defaults,
+        defaults={**uses.defaults, **{name: (value,) for name, value in guards.items()}},
         objects={**_tuples(texts_of(own, info.documentation), names), **uses.objects},
+        guards=guards,
         halves=cuts_in_halves(f"{own}\n{uses.helpers}", info.name),
     )
+
+
+def _guards(
+    saving: ast.Module | None, forward: ast.Module | None, backward: ast.Module | None, names: Sequence[str],
+    known: Mapping[str, Any],
+) -> Mapping[str, float]:  # fmt: skip
+    own = None if saving is None else names_where_saved(saving, names)
+    if own is None:
+        return {}
+    from gradcli.inputs.hints.uses.guards import guards_of
+
+    return guards_of(saving, forward, backward, dict(zip(names, own, strict=True)), known)
 
 
 class _Uses(NamedTuple):

@@ -62,7 +62,8 @@ class SourceHints:
     source of the user's functions that forward passes arguments on to, in forward's names; one of these functions reads
     what only a tensor has of `read`. `defaults` are those of the parameters that arguments are passed to. `objects` are
     the values of number formats, devices and the like, `alike` sets of arguments that are used alike. `halves` says
-    that the source calls two parts of an axis its halves.
+    that the source calls two parts of an axis its halves. `guards` are numbers that only keep a quotient of backward's
+    finite, with a value for each.
     """
 
     forward: str
@@ -89,6 +90,7 @@ class SourceHints:
     objects: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     alike: tuple[frozenset[str], ...] = ()
     halves: bool = False
+    guards: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def used(self) -> str:

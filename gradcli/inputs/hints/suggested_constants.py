@@ -45,7 +45,7 @@ def numbers_among(
         tensors: what is annotated or documented as a tensor, or used as one.
         forward: its syntax tree.
     """
-    known = None if saving is None else _names_there(saving, names)
+    known = None if saving is None else names_where_saved(saving, names)
     if saving is None or known is None:
         return frozenset()
     calls = [node for node in nodes_of(saving) if isinstance(node, ast.Call)]
@@ -78,7 +78,7 @@ def means_tensor(name: str) -> bool:
     return word in named or any(pattern.fullmatch(word) for pattern in patterns)
 
 
-def _names_there(saving: ast.Module, names: Sequence[str]) -> Sequence[str] | None:
+def names_where_saved(saving: ast.Module, names: Sequence[str]) -> Sequence[str] | None:
     """The names that arguments have in forward, or in a `setup_context` that takes them apart; None if it does not."""
     function = next((node for node in nodes_of(saving) if isinstance(node, ast.FunctionDef)), None)
     parameters = [each.arg for each in function.args.args] if function is not None else []

@@ -40,7 +40,7 @@ COUNTER_COST = -0.1
 WITH_GRADIENT_COST = 3.0
 """Of indices for which backward has a gradient: more than for a backward that raises (`RAISING_BACKWARD`)."""
 PASSED_COST = -0.1
-"""Of the default that a helper has for a number: less than any other number where the name suggests none."""
+"""Of a guard, and of the default that a helper has for a number whose name suggests none: less than other numbers."""
 COMPARED_COST = 0.45
 """Of a number that the source compares an argument with: more than for class numbers."""
 NONE_COST = 0.5
@@ -108,8 +108,8 @@ DIFFERENT = "different"
 class Slot:
     """One argument of forward and its choices, cheapest first; `fixed` is what the user gave for it.
 
-    `suggested` holds "index" or "mask" where something says that it is one; `said` and `within` are documented, or
-    `said` is `DIFFERENT`, as equal numbers have no defined result. `is_buffer` says that no return has its gradient.
+    `suggested` holds "index" or "mask" where something says so; `said` and `within` are documented, or `said` is
+    `DIFFERENT`: equal numbers have no defined result. No return has a buffer's gradient; a `guard` has that value.
     """
 
     name: str
@@ -119,6 +119,7 @@ class Slot:
     said: str | None = None
     within: IndexRange | None = None
     is_buffer: bool = False
+    guard: float | None = None
     fixed: InputSpec | None = None
     fixed_shape: tuple[int, ...] | None = None
 
@@ -251,10 +252,10 @@ def _add_any_constant(costs: _Costs, base: float, word: str = "") -> None:
 def _defaults(
     word: str, parameter: Parameter, gradient: bool | None, names: Sequence[str], hints: SourceHints
 ) -> Sequence[float]:
-    """What a helper has as default for an argument that is surely a number, and whose name suggests none."""
+    """The value of a guard, or a helper's default for an argument that is surely a number and has no telling name."""
     is_constant = gradient is False or parameter.static or excludes_tensors(parameter.annotation or "")
     is_unnamed = is_constant and not suggested(word, gradient, names)[0]
-    return hints.defaults.get(parameter.name, ()) if is_unnamed else ()
+    return hints.defaults.get(parameter.name, ()) if is_unnamed or parameter.name in hints.guards else ()
 
 
 def _add_compared(costs: _Costs, values: Sequence[Any], number: float) -> None:

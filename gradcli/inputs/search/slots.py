@@ -64,6 +64,7 @@ def _slots(info: TargetInfo, given: dict[str, InputSpec], extra: Sequence[InputS
             found.append(fixed_slot(name, parameter, given[name], _shape(given[name])))
         else:
             slot = slot_for(name, parameter, position, names, hints, numbers.get(name, ()))
+            slot = replace(slot, guard=hints.guards.get(name))
             found.append(replace(slot, said=DIFFERENT) if name in different and slot.said in _VAGUE else slot)
     return tuple(found)
 

@@ -150,7 +150,8 @@ class Trials:
             failure = self._failure_of(guess, sample, self.run(guess, sample, forced=True))
             if failure is not None:
                 return self._remembered(replace(failure, progress=1.5), guess)
-        base = first if self._has_no_index(guess) and self.budget.is_slow else self.run(guess, 0)
+        is_same = self.budget.is_slow and all(choice.kind != "index" for choice in guess.skeleton)
+        base = first if is_same else self.run(guess, 0)
         for index, choice in enumerate(guess.skeleton):
             if choice.is_free and not is_state(self.slots[index].name) and not self._matters(guess, index, base):
                 if self.slots[index].name in base.updated or self._matters_elsewhere(guess, index):
@@ -159,9 +160,6 @@ class Trials:
                 if failure is not None:
                     return failure
         return None
-
-    def _has_no_index(self, guess: Guess) -> bool:
-        return all(choice.kind != "index" for choice in guess.skeleton)
 
     def run(
         self, guess: Guess, sample: int, *, forced: bool = False, other: int | None = None, other_sample: int = 5
@@ -276,6 +274,8 @@ class Trials:
             from gradcli.inputs.search.whole_numbers import domain_of_whole_numbers
 
             return domain_of_whole_numbers(self.slots, guess.skeleton, guess.shapes, guess.high, index)
+        if kind == "number-tensor" and (guard := self.slots[index].guard) is not None and not guess.shapes[index]:
+            return "literal", (("value", guard),)
         return ("boolean", ()) if kind == "mask" else guess.domains.get(index, NORMAL)
 
     def _argument(self, guess: Guess, index: int, sample: int) -> Argument:
