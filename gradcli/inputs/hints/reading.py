@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from gradcli.inputs.hints.argument_names import excludes_tensors, names_tensors
+from gradcli.inputs.hints.argument_names import excludes_tensors, limits_iterations, names_tensors
 from gradcli.inputs.hints.buffers import arrays_written_into, single_entries, written_into
 from gradcli.inputs.hints.conjugates import complex_among, conjugates_arguments, surroundings
 from gradcli.inputs.hints.documented_order import Order, documented_least, documented_order
@@ -188,8 +188,9 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     numbers = numbers_among(tree_of(setup), names, gradients, known, tree)
     without = {name for name, gradient in zip(names, gradients, strict=True) if gradient is False}
     constants = _constants(info, written, (own, text), numbers=numbers | {*called} - {*needed}, without=without)
-    tiny = _guards(tree_of(setup), tree, tree_of(text), names, used) if without else {}
-    guards = {name: uses.defaults.get(name, (value,))[0] for name, value in tiny.items()}
+    unlike = {n for n, given in zip(names, gradients, strict=True) if given is True or limits_iterations(n)}
+    tiny, counts = _settings((tree_of(setup), tree, tree_of(text)), names, used)
+    guards = {name: uses.defaults.get(name, (value,))[0] for name, value in tiny.items() if name not in unlike}
     return SourceHints(
         forward=own,
         backward=text,
@@ -218,20 +219,26 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         defaults={**uses.defaults, **{name: (value,) for name, value in guards.items()}},
         objects={**_tuples(texts_of(own, info.documentation), names), **uses.objects},
         guards=guards,
+        counts=counts,
         halves=cuts_in_halves(f"{own}\n{uses.helpers}", info.name),
     )
 
 
-def _guards(
-    saving: ast.Module | None, forward: ast.Module | None, backward: ast.Module | None, names: Sequence[str],
+def _settings(
+    trees: tuple[ast.Module | None, ast.Module | None, ast.Module | None],
+    names: Sequence[str],
     known: Mapping[str, Any],
-) -> Mapping[str, float]:  # fmt: skip
+) -> tuple[Mapping[str, float], frozenset[str]]:
+    """The numbers that guard a quotient or end a loop, and those that count the steps of one."""
+    saving, forward, backward = trees
     own = None if saving is None else names_where_saved(saving, names)
-    if own is None:
-        return {}
+    if own is None or len(names) < 2:
+        return {}, frozenset()
     from gradcli.inputs.hints.uses.guards import guards_of
+    from gradcli.inputs.hints.uses.iterations import counts_of
 
-    return guards_of(saving, forward, backward, dict(zip(names, own, strict=True)), known)
+    called = dict(zip(names, own, strict=True))
+    return guards_of(saving, forward, backward, called, known), counts_of(saving, forward, backward, called)
 
 
 class _Uses(NamedTuple):

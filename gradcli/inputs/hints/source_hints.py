@@ -63,7 +63,7 @@ class SourceHints:
     what only a tensor has of `read`. `defaults` are those of the parameters that arguments are passed to. `objects` are
     the values of number formats, devices and the like, `alike` sets of arguments that are used alike. `halves` says
     that the source calls two parts of an axis its halves. `guards` are numbers that only keep a quotient of backward's
-    finite, with a value for each.
+    finite or end a loop, with a value for each; `counts` only say how often a loop of forward runs.
     """
 
     forward: str
@@ -91,6 +91,7 @@ class SourceHints:
     alike: tuple[frozenset[str], ...] = ()
     halves: bool = False
     guards: Mapping[str, float] = field(default_factory=dict)
+    counts: frozenset[str] = frozenset()
 
     @property
     def used(self) -> str:

@@ -19,7 +19,8 @@ from gradcli.inputs.hints import argument_names
 from gradcli.inputs.hints.argument_names import types_named
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.suggested_constants import annotated_values
-from gradcli.inputs.search.candidates import OMITTED, Choice, Slot
+from gradcli.inputs.search.candidates import OMITTED, Slot
+from gradcli.inputs.search.domains import with_value
 from gradcli.inputs.search.replies import Reply, ended
 from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.targets import Trial
@@ -132,12 +133,6 @@ def with_a_slope(trials: Trials, hints: SourceHints, guess: Guess, attempted: Ca
 def _takes_complex(hints: SourceHints, guess: Guess) -> bool:
     """Whether backward provides for complex tensors, and the guess has none."""
     return hints.minds_complex and all(choice.kind != "complex" for choice in guess.skeleton)
-
-
-def with_value(guess: Guess, index: int, value: object) -> Guess:
-    """The guess with a constant for the argument `index`."""
-    skeleton = (*guess.skeleton[:index], Choice.of_value(value), *guess.skeleton[index + 1 :])
-    return replace(guess, skeleton=skeleton, shapes={slot: s for slot, s in guess.shapes.items() if slot != index})
 
 
 def other_modes(slots: Sequence[Slot], hints: SourceHints, guess: Guess) -> Iterator[Guess]:

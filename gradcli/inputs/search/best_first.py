@@ -137,7 +137,7 @@ class BestFirstSearch:
         smaller = refined(self._trials, best.guess, self._hints.documented, fits)
         ordered = with_ordered_limits(self._trials, self._hints, smaller)
         guess = with_probabilities(self._trials, self._hints, ordered, self.runs_backward)
-        guess = with_convergence(self._trials, guess)
+        guess = with_convergence(self._trials, self._hints, guess)
         if guess.skeleton != smaller.skeleton:
             self.overruled = ()  # the target is a tensor after all
         return replace(best, guess=guess)

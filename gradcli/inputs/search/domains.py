@@ -34,6 +34,8 @@ UPPER: DomainChoice = ("open-interval", (("lo", 0.3), ("hi", 1.0)))
 BELOW_ONE: DomainChoice = ("open-interval", (("lo", 0.1), ("hi", 0.9)))
 SMALL: DomainChoice = ("open-interval", (("lo", -0.25), ("hi", 0.25)))
 """A matrix W of such numbers with up to four columns is a contraction: an iteration z = f(W z + x) converges."""
+_STEPS = (16, 64, 256)
+"""What forward may need to converge: 16 steps of Newton's, 256 where an error falls by an eighth in each."""
 ORDERED = ((LOWER, UPPER), (BELOW_ONE, ABOVE_ONE))
 """Domains of two inputs of which one is below the other: the lower one of either sign, then both positive."""
 _MIXED = ((UNIT, POSITIVE), (POSITIVE, WITHIN_ONE), (SPD, POSITIVE), (POSITIVE, UNIT))
@@ -159,26 +161,38 @@ def with_probabilities(
     return guess
 
 
-def with_convergence(trials: Trials, guess: Guess) -> Guess:
-    """The same inputs with small numbers in one tensor, or in all, if forward's iteration does not converge otherwise.
+def with_convergence(trials: Trials, hints: SourceHints, guess: Guess) -> Guess:
+    """The same inputs at which forward's iteration converges: with more steps, or small numbers in tensors.
 
-    An iteration that ends at its largest number of steps gives other outputs if it is allowed twice as many. An
-    implicit gradient is right at its limit alone.
+    An iteration that has not converged gives other outputs if it takes twice as many steps. An implicit gradient is
+    right at its limit alone. A scheme of so many steps, as of an integral, comes to no limit within rounding.
     """
     for index, (slot, choice) in enumerate(zip(trials.slots, guess.skeleton, strict=True)):
         steps = slot.parameter.default if choice.kind == "omitted" else choice.value
-        if type(steps) is not int or not limits_iterations(slot.name):
+        is_limit, is_free = limits_iterations(slot.name), slot.name in hints.counts and choice.kind == "value"
+        if type(steps) is not int or not (is_limit or is_free) or _has_converged(trials, guess, index, steps):
             continue
-        more = Choice.of_value(2 * steps + 1)  # odd: the iteration may go back and forth between two values
-        skeleton = (*guess.skeleton[:index], more, *guess.skeleton[index + 1 :])
-        if trials.agree(guess, replace(guess, skeleton=skeleton)):
-            continue
-        floats = [each for each in guess.shapes if _is_free(guess, each)]
+        for more in _STEPS if is_free else ():
+            longer = with_value(guess, index, more)
+            if trials.judge(longer) is None and _has_converged(trials, longer, index, more):
+                return longer if not trials.is_flat(longer) else guess
+        floats = [each for each in guess.shapes if is_limit and _is_free(guess, each)]
         for slots in (*([each] for each in reversed(floats)), floats):
             small = replace(guess, domains={**guess.domains, **dict.fromkeys(slots, SMALL)})
-            if trials.judge(small) is None and trials.agree(small, replace(small, skeleton=skeleton)):
+            if trials.judge(small) is None and _has_converged(trials, small, index, steps):
                 return small
     return guess
+
+
+def _has_converged(trials: Trials, guess: Guess, index: int, steps: int) -> bool:
+    # An odd number more: the iteration may go back and forth between two values.
+    return trials.agree(guess, with_value(guess, index, 2 * steps + 1))
+
+
+def with_value(guess: Guess, index: int, value: object) -> Guess:
+    """The guess with a constant for the argument `index`."""
+    skeleton = (*guess.skeleton[:index], Choice.of_value(value), *guess.skeleton[index + 1 :])
+    return replace(guess, skeleton=skeleton, shapes={slot: s for slot, s in guess.shapes.items() if slot != index})
 
 
 def limit_of(domain: DomainChoice) -> str | None:

@@ -14,9 +14,9 @@ from gradcli.inputs.hints.argument_names import (
     excludes_tensors,
 )
 from gradcli.inputs.hints.source_hints import SourceHints
-from gradcli.inputs.search.alternatives import with_value
 from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
 from gradcli.inputs.search.choice import of_documented_shape
+from gradcli.inputs.search.domains import with_value
 from gradcli.inputs.search.replies import RAISING_BACKWARD, Reply, ended, penalty_of
 from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.inputs.search.unification import Solution, Unifier

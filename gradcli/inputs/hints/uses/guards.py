@@ -1,7 +1,7 @@
-"""Numbers that only backward uses, and only to keep a quotient finite: a gradient is right where they are tiny.
+"""Numbers that only keep a quotient of backward finite, or end a loop: a gradient is right where they are tiny.
 
-Forward is the same whatever they are, so the gradient of `x / (x * x + reg)` in the place of `1 / x` is that of forward
-in the limit alone.
+What forward gives does not depend on them, but for rounding. So the gradient of `x / (x * x + reg)` in the place of
+`1 / x` is that of forward in the limit alone, and an iteration has an exact gradient only where it has converged.
 """
 
 import ast
@@ -12,7 +12,7 @@ from typing import Any, final
 from gradcli.inputs.hints.conjugates import own_function
 from gradcli.sources import bindings, nodes_of, source_of, tree_of
 
-ADDED, ACCURACY = 1e-15, 1e-8
+ADDED, ACCURACY = 1e-15, 1e-12
 """The first one is lost beside the square of 0.01 to within 1e-11, which differences do not resolve. A loop that ends
 at an accuracy comes to the second one in double precision, and not to the first."""
 _DEEPEST = 3
@@ -29,7 +29,7 @@ def guards_of(
     saving: ast.Module | None, forward: ast.Module | None, backward: ast.Module | None,
     names: Mapping[str, str], known: Mapping[str, Any],
 ) -> dict[str, float]:  # fmt: skip
-    """For each argument that is only such a number, a value at which it guards and changes nothing.
+    """For each argument that is only such a number, a value at which it does its work and changes nothing.
 
     Args:
         saving: the tree of what keeps the arguments, forward or `setup_context`.
@@ -40,18 +40,23 @@ def guards_of(
     """
     if saving is None or forward is None or backward is None:
         return {}
-    kept = _kept(saving)
+    kept = kept_by(saving)
     found: dict[str, float] = {}
     for name, own in names.items():
-        if own in kept and not _is_computed_with(saving, own) and (saving is forward or not _reads(forward, name)):
-            uses = _Uses(backward, known)
-            places = _places(backward, kept[own])
-            if all(uses.guards(each) for each in places) and (uses.is_guard or uses.ends_a_loop):
-                found[name] = ACCURACY if uses.ends_a_loop else ADDED
+        held = kept.get(own, set())
+        inside, outside = _Uses(forward, known), _Uses(backward, known)
+        read = list(uses_in(forward, own if saving is forward else name, held))
+        if not all(inside.guards(each) for each in read) or (read and (inside.is_guard or not inside.ends_a_loop)):
+            continue
+        if all(outside.guards(each) for each in places_in(backward, held)):
+            if inside.ends_a_loop or outside.ends_a_loop:
+                found[name] = ACCURACY
+            elif outside.is_guard:
+                found[name] = ADDED
     return found
 
 
-def _kept(saving: ast.Module) -> dict[str, set[str | tuple[int, int]]]:
+def kept_by(saving: ast.Module) -> dict[str, set[str | tuple[int, int]]]:
     """The attributes of ctx that hold a variable, and its position among all saved tensors."""
     found: dict[str, set[str | tuple[int, int]]] = {}
     for node in nodes_of(saving):
@@ -66,29 +71,24 @@ def _kept(saving: ast.Module) -> dict[str, set[str | tuple[int, int]]]:
     return found
 
 
-def _is_computed_with(saving: ast.Module, name: str) -> bool:
-    """Whether a variable is used otherwise than to be kept or compared with None."""
-    allowed = set[ast.AST]()
-    for node in nodes_of(saving):
+def uses_in(forward: ast.Module, name: str, held: set[str | tuple[int, int]]) -> Iterator[ast.AST]:
+    """Where forward uses an argument otherwise than to keep it."""
+    keeping = set[ast.AST]()
+    for node in nodes_of(forward):
         match node:
             case ast.Assign():
-                allowed |= {value for target, value in bindings(node) if isinstance(target, ast.Attribute)}
+                keeping |= {value for target, value in bindings(node) if isinstance(target, ast.Attribute)}
             case ast.Call(func=func, args=args) if _last(func) == _SAVES:
-                allowed |= set(args)
-            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot()]):
-                allowed.add(left)
-    return any(_is_variable(node, name) and node not in allowed for node in nodes_of(saving))
+                keeping |= set(args)
+    for node in nodes_of(forward):
+        match node:
+            case ast.Name(id=own) if own == name and node not in keeping:
+                yield node
+            case ast.Attribute(attr=attr, ctx=ast.Load()) if attr in held:
+                yield node
 
 
-def _reads(tree: ast.Module, name: str) -> bool:
-    return any(_is_variable(node, name) for node in nodes_of(tree))
-
-
-def _is_variable(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
-
-
-def _places(backward: ast.Module, kept: Iterable[str | tuple[int, int]]) -> Iterator[ast.AST]:
+def places_in(backward: ast.Module, kept: Iterable[str | tuple[int, int]]) -> Iterator[ast.AST]:
     """Where backward reads what ctx keeps of an argument."""
     positions = [each for each in kept if isinstance(each, tuple)]
     for node in nodes_of(backward):
@@ -142,8 +142,10 @@ class _Uses:
     def _use(self, above: ast.AST, node: ast.AST, path: set[ast.AST], deepest: int, *, added: bool) -> bool | None:
         """Whether what an expression is part of makes a guard of it; None where that passes it on."""
         match above:
-            case ast.Compare(ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()]):
-                found = self._compared(above)
+            case ast.Compare(ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE() as op], left=left):
+                found = self._compared(above, is_less=isinstance(op, ast.Lt | ast.LtE) is (left is node))
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+                found = True
             case ast.BinOp(op=ast.Div() | ast.Pow(), right=right) if right is node:
                 found = self._inverted(added=added)
             case ast.BinOp(op=ast.Pow(), right=ast.UnaryOp(op=ast.USub())):
@@ -178,13 +180,53 @@ class _Uses:
         self.is_guard, self.ends_a_loop = self.is_guard or uses.is_guard, self.ends_a_loop or uses.ends_a_loop
         return guards
 
-    def _compared(self, test: ast.AST) -> bool:
-        """True; afterwards `ends_a_loop` is so as well where a loop ends by the comparison."""
-        while (above := self._above.get(test)) is not None and isinstance(above, ast.expr):
-            test = above
-        left = isinstance(above, ast.If) and any(isinstance(each, ast.Break | ast.Return) for each in above.body)
-        self.ends_a_loop = self.ends_a_loop or left or (isinstance(above, ast.While) and above.test is test)
+    def _compared(self, test: ast.AST, *, is_less: bool) -> bool:
+        """Whether a comparison, in which the number `is_less` than the rest, does not count the steps of a loop.
+
+        Afterwards `ends_a_loop` is true where the loop ends because something is less than the number.
+        """
+        node = test
+        while (above := self._above.get(node)) is not None and isinstance(above, ast.expr):
+            node = above
+        if not self._is_in_loop(node):
+            return True
+        ends = _leaves(above, node)
+        if ends is not None:
+            self.ends_a_loop = self.ends_a_loop or ends is not is_less
+            return ends is not is_less
+        if isinstance(above, ast.Assign):
+            names = {each.id for each in above.targets if isinstance(each, ast.Name)}
+            self.ends_a_loop = self.ends_a_loop or self._decide(names)
         return True
+
+    def _is_in_loop(self, node: ast.AST) -> bool:
+        while (above := self._above.get(node)) is not None:
+            if isinstance(above, ast.While | ast.For):
+                return True
+            node = above
+        return False
+
+    def _decide(self, names: set[str]) -> bool:
+        """Whether a loop ends by variables, or by others that are computed from them."""
+        for node in nodes_of(self._tree):
+            if isinstance(node, ast.Assign) and _names(node.value) & names:
+                names |= {each.id for each in node.targets if isinstance(each, ast.Name)}
+        tests = (node for node in nodes_of(self._tree) if isinstance(node, ast.If | ast.While))
+        return any(_leaves(node, node.test) is not None and _names(node.test) & names for node in tests)
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _leaves(statement: ast.AST | None, test: ast.AST) -> bool | None:
+    """Whether a loop ends where its test holds, or goes on there; None where the test decides neither."""
+    match statement:
+        case ast.If(body=body) if any(isinstance(each, ast.Break | ast.Return) for each in body):
+            return True
+        case ast.While(test=own) if own is test:
+            return False
+    return None
 
 
 def _adds(above: ast.AST, node: ast.AST) -> bool:

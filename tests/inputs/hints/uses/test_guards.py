@@ -60,16 +60,43 @@ class Halved(Function):
 """
 
 
+ROOT = """
+class Root(Function):
+    @staticmethod
+    def forward(ctx, x, small, steps):
+        y = x * x + 1
+        root = y
+        for _ in range(steps):
+            step = (root - y / root) / 2
+            root = root - step
+            is_left = step.abs() > small
+            if is_left.sum() == 0:
+                break
+        ctx.save_for_backward(x, root)
+        return root
+
+    @staticmethod
+    def backward(ctx, g):
+        x, root = ctx.saved_tensors
+        return FACTOR * g * x / root, None, None
+"""
+
+
 @pytest.mark.parametrize("factor", ["1", "1.001"])
 @pytest.mark.parametrize(
     ("text", "name", "number"),
-    [(ROOTS, "Roots", "root_reg"), (SOLVED, "Solved", "damping"), (ITERATED, "Halved", "delta")],
+    [
+        (ROOTS, "Roots", "root_reg"),
+        (SOLVED, "Solved", "damping"),
+        (ITERATED, "Halved", "delta"),
+        (ROOT, "Root", "small"),
+    ],
 )
 def test_a_guard_is_tiny(text: str, name: str, number: str, factor: str, tmp_path: Path, unexplained: None) -> None:
     case = checked(tmp_path, text.replace("FACTOR", factor), name)
     given = next(spec for spec in case.inputs if spec.name == number)
     value = given.value if given.kind == "value" else dict(given.parameters)["value"]
-    assert value == (ACCURACY if name == "Halved" else ADDED)
+    assert value == (ACCURACY if name in ("Halved", "Root") else ADDED)
     assert case.verdict is (Verdict.PASSED if factor == "1" else Verdict.FAILED)
 
 
@@ -94,6 +121,9 @@ def test_the_width_of_a_surrogate_gradient_is_no_guard(tmp_path: Path, unexplain
     assert next(spec.value for spec in case.inputs if spec.name == "width") > ACCURACY
 
 
+STEPS = "i, ctx.r = 0, r\n    "
+
+
 @pytest.mark.parametrize(
     ("forward", "backward", "expected"),
     [
@@ -107,9 +137,15 @@ def test_the_width_of_a_surrogate_gradient_is_no_guard(tmp_path: Path, unexplain
         ("ctx.r = r; return x", "return g / ctx.r", {}),
         ("ctx.r = r; return x", "return ctx.r / (g + ctx.r)", {}),
         ("ctx.r = r; return x", "return g if ctx.r > 0 else -g", {}),
+        (f"{STEPS}while x > r: x = x / 2", "return g", {"r": ACCURACY}),
+        (f"{STEPS}while i < r: i += 1", "return g", {}),
+        (f"{STEPS}while True:\n        if x < r: break", "return g", {"r": ACCURACY}),
+        (f"{STEPS}while True:\n        if i > r: break", "return g", {}),
+        (f"{STEPS}while True:\n        ok = x < r\n        if ok: break", "return g + ctx.r", {}),
+        (f"{STEPS}if x < r: return x", "return g", {}),
     ],
 )
 def test_what_is_a_guard(forward: str, backward: str, expected: dict[str, float]) -> None:
     first = tree_of(f"def forward(ctx, x, r):\n    {forward}\n")
     second = tree_of(f"def backward(ctx, g):\n    {backward}\n")
-    assert guards_of(first, first, second, {"x": "x", "r": "r"}, {}) == expected
+    assert guards_of(first, first, second, {"r": "r"}, {}) == expected
