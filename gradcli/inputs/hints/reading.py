@@ -34,6 +34,7 @@ _CALLED = re.compile(
     r"[A-Za-z_]\w*\(|\b[A-Z]\w*\.\w+\("
 )
 """A call that may be one of the user's own functions."""
+_OF_MODULE = re.compile(r"(?<![.\w])(?!ctx\b|self\b)[a-z_]\w*\.[a-z_]\w*\(")
 _DEMANDS_SHAPE = re.compile(r"\b(?:assert|if)\b[^\n]*(?:\.shape|\.size\(\))\s*[!=]=|[!=]=\s*\w+\.shape\b(?!\[)")
 _recent: deque[tuple[TargetInfo, Hashable, SourceHints]] = deque(maxlen=4)
 """What was read last. A case reads the hints on one target up to eleven times: of itself, smaller, and corrected."""
@@ -257,15 +258,15 @@ def _uses(
 ) -> _Uses:
     own, text = sources
     if len(names) < 2 and "complex" not in own and _CALLED.search(own) is None:
-        return _Uses()  # a single argument is the tensor, and nothing else is done with it
+        # A single argument is the tensor, and a function of a module may be the user's.
+        return _Uses(helpers=_helpers(info, names)) if _OF_MODULE.search(own) else _Uses()
     from gradcli.inputs.hints.uses.defaults import defaults_of_helpers
-    from gradcli.inputs.hints.uses.helpers import helpers_source
     from gradcli.inputs.hints.uses.memory import views_as_complex
     from gradcli.inputs.hints.uses.objects import plain_objects
     from gradcli.inputs.hints.uses.series import used_alike
     from gradcli.inputs.hints.uses.tensors import used_as_tensors
 
-    helpers = helpers_source(info.forward, names)
+    helpers = _helpers(info, names)
     trees = (tree, tree_of(helpers))
     return _Uses(
         helpers=helpers,
@@ -275,6 +276,12 @@ def _uses(
         objects={**equations(trees, names), **plain_objects(info, names, f"{own}\n{helpers}", known)},
         complex=views_as_complex(own + helpers),
     )
+
+
+def _helpers(info: TargetInfo, names: Sequence[str]) -> str:
+    from gradcli.inputs.hints.uses.helpers import helpers_source
+
+    return helpers_source(info.forward, names)
 
 
 def _functions(info: TargetInfo) -> tuple[Callable[..., Any] | None, ...]:

@@ -83,7 +83,7 @@ class BestFirstSearch:
         self._budget = trials.budget
         self._hints = hints
         self.attempted = Attempted(trials, attempt_backward)
-        self._square = square_domain(hints.forward)
+        self._square = square_domain(hints.used, hints.names)
         self._numbers = frozenset(n for n, slot in enumerate(trials.slots) if slot.name in hints.numbers)
         counted = replace(hints, forward="").branches_on_rank
         self._counted = frozenset(n for n, slot in enumerate(trials.slots) if slot.name in counted)

@@ -9,6 +9,7 @@ import itertools
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from gradcli.inputs.domains import parse_domain
 from gradcli.inputs.hints.argument_names import PROBABILITY_NAMES, limits_iterations
@@ -84,10 +85,16 @@ def domain_choice(text: str) -> DomainChoice:
     return domain.name, tuple(parameters.items())
 
 
-def square_domain(forward: str) -> DomainChoice | None:
-    """The domain of square matrices that the calls in the source of forward suggest; None where they suggest none."""
-    called = set(re.findall(r"(?<![A-Za-z])(?<!def )([a-z_]+)\(", forward))
-    if any(name.startswith(("cholesky", "eigh", "eigvalsh")) for name in called):
+def square_domain(source: str, names: Mapping[str, object] = MappingProxyType({})) -> DomainChoice | None:
+    """The domain of square matrices that the calls in a source suggest; None where they suggest none.
+
+    Args:
+        source: of forward and of its helpers.
+        names: those that they may use, of which some stand for a framework's functions.
+    """
+    called = set(re.findall(r"(?<![A-Za-z])(?<!def )([a-z_]+)\(", source))
+    called |= {str(getattr(names.get(name), "__name__", name)).removeprefix("linalg_") for name in called}
+    if any(name.startswith(("cholesky", "eigh", "eigvalsh", "symeig")) for name in called):
         return SPD
     if called & {"solve_triangular", "triangular_solve"}:
         return TRIANGULAR
