@@ -172,8 +172,9 @@ class SizesCheck(BatchCheck):
         if not isinstance(wrong, Wrong) or not is_about_the_size(situation, arguments):
             return
         if situation.sizes_given:
-            why = "you gave the sizes, and these are others"
-            yield self.passed(note_of(*simplest(situation, arguments, wrong), why))
+            arguments, wrong = simplest(situation, arguments, wrong)
+            why = f"you gave the sizes, and these are others ({shapes_of(arguments)})"
+            yield self.passed(note_of(arguments, wrong, why))
             return
         label = (
             f"with {shapes_of(arguments)}, sizes that gradcli tried in addition to the inferred ones; if such sizes "

@@ -32,6 +32,7 @@ from gradcli.inputs.search.domains import (
     computes_of_matrices,
     square_domain,
     with_convergence,
+    with_guards_at_rest,
     with_ordered_limits,
     with_probabilities,
 )
@@ -137,6 +138,7 @@ class BestFirstSearch:
         smaller = refined(self._trials, best.guess, self._hints.documented, fits)
         ordered = with_ordered_limits(self._trials, self._hints, smaller)
         guess = with_probabilities(self._trials, self._hints, ordered, self.runs_backward)
+        guess = with_guards_at_rest(self._trials, self._hints, guess, fits)
         guess = with_convergence(self._trials, self._hints, guess)
         if guess.skeleton != smaller.skeleton:
             self.overruled = ()  # the target is a tensor after all

@@ -18,7 +18,7 @@ from gradcli.inputs.hints.prose.formulas import size_of
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.hints.summed_gradients import Sum
 from gradcli.inputs.search.candidates import Choice, Skeleton, Slot
-from gradcli.inputs.search.domains import SMALL, domain_choice, limit_of
+from gradcli.inputs.search.domains import BELOW_GUARD, SMALL, domain_choice, limit_of
 from gradcli.inputs.search.replies import RAISING_BACKWARD, Reply
 from gradcli.inputs.search.trials import DomainChoice, Guess, Trials
 from gradcli.inputs.search.unification import Solution
@@ -358,6 +358,10 @@ def notes_on(
                 because = f"forward's source or its argument names suggest that it is the {which} of two limits"
             elif (domain, parameters) == SMALL:
                 because = "forward's iteration did not converge at larger numbers within its limit of steps"
+            elif (domain, parameters) == BELOW_GUARD:
+                because = (
+                    "forward holds an intermediate result of larger numbers at a guard, where the gradient changes"
+                )
             elif domain == "simplex":
                 because = "forward seems to compute a softmax, and the name suggests target probabilities"
             notes.append(f"{slots[index].name} is drawn from domain {domain}{bounds}, because {because}")

@@ -12,10 +12,10 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from gradcli.inputs.domains import parse_domain
-from gradcli.inputs.hints.argument_names import PROBABILITY_NAMES, limits_iterations
+from gradcli.inputs.hints.argument_names import PROBABILITY_NAMES, SMALL_NAMES, limits_iterations
 from gradcli.inputs.hints.source_hints import SourceHints
 from gradcli.inputs.search.candidates import Choice
-from gradcli.inputs.search.trials import DomainChoice, Guess, Shape, Trials
+from gradcli.inputs.search.trials import MORE_SAMPLES, DomainChoice, Guess, Shape, Trials
 from gradcli.sources import nodes_of, tree_of
 
 Pair = tuple[str, str]
@@ -35,8 +35,12 @@ UPPER: DomainChoice = ("open-interval", (("lo", 0.3), ("hi", 1.0)))
 BELOW_ONE: DomainChoice = ("open-interval", (("lo", 0.1), ("hi", 0.9)))
 SMALL: DomainChoice = ("open-interval", (("lo", -0.25), ("hi", 0.25)))
 """A matrix W of such numbers with up to four columns is a contraction: an iteration z = f(W z + x) converges."""
+BELOW_GUARD: DomainChoice = ("open-interval", (("lo", -0.3), ("hi", 0.3)))
+"""The square of a vector of up to eleven such numbers is below 1, where 1 - |u|^2 is held above a small number."""
 _STEPS = (16, 64, 256)
 """What forward may need to converge: 16 steps of Newton's, 256 where an error falls by an eighth in each."""
+_GUARD = 0.01
+"""A guard is smaller: what is added or held back does not show."""
 ORDERED = ((LOWER, UPPER), (BELOW_ONE, ABOVE_ONE))
 """Domains of two inputs of which one is below the other: the lower one of either sign, then both positive."""
 _MIXED = ((UNIT, POSITIVE), (POSITIVE, WITHIN_ONE), (SPD, POSITIVE), (POSITIVE, UNIT))
@@ -189,6 +193,30 @@ def with_convergence(trials: Trials, hints: SourceHints, guess: Guess) -> Guess:
             if trials.judge(small) is None and _has_converged(trials, small, index, steps):
                 return small
     return guess
+
+
+def with_guards_at_rest(trials: Trials, hints: SourceHints, guess: Guess, fits: Callable[[Guess], bool]) -> Guess:
+    """The same inputs with smaller numbers where forward holds an intermediate result at a guard for larger ones.
+
+    `clamp(|u|^2, max=1 - eps)` is for rounding at the edge of the ball. Where it holds nothing, another eps changes no
+    bit of the outputs; an eps that is added to something changes them everywhere.
+    """
+    for index, (slot, choice) in enumerate(zip(trials.slots, guess.skeleton, strict=True)):
+        value = slot.parameter.default if choice.kind == "omitted" else choice.value
+        if type(value) is not float or not 0 < value < _GUARD or not SMALL_NAMES.search(slot.name.lower().strip("_")):
+            continue
+        if slot.name in hints.guards or _same(trials, guess, with_value(guess, index, 2 * value)):
+            continue
+        floats = [each for each in guess.shapes if _is_free(guess, each) and each not in guess.domains]
+        small = replace(guess, domains={**guess.domains, **dict.fromkeys(floats, BELOW_GUARD)})
+        if trials.judge(small) is None and _same(trials, small, with_value(small, index, 2 * value)) and fits(small):
+            return small
+    return guess
+
+
+def _same(trials: Trials, guess: Guess, other: Guess) -> bool:
+    """Whether two guesses that forward accepts give the same bits on all samples."""
+    return all(trials.run(guess, sample).equals(trials.run(other, sample)) for sample in (0, *MORE_SAMPLES))
 
 
 def _has_converged(trials: Trials, guess: Guess, index: int, steps: int) -> bool:
