@@ -26,6 +26,7 @@ from gradcli.targets import Parameter, TargetInfo
 _LIST_WANTED = re.compile(r"Expected a value of type '(?:List|Tuple)\[[^']*Tensor[^']*' for argument '(\w+)'")
 """How PyTorch refuses a tensor in the place of a list of them."""
 _CALLABLE = frozenset(("callable", "module", "function", "functiontype"))
+_DEFINITE = re.compile(r"\b(?:SPD|PSD)\b|\bpositive[- ](?:semi-?)?definite", re.IGNORECASE)
 _DEEPEST = 2
 """Calls of further functions that an argument is followed into."""
 _TENSORS_WANTED = re.compile(r"must be (?:tuple|list) of Tensors, not Tensor")
@@ -109,7 +110,7 @@ def _how_to_give(info: TargetInfo, parameters: Sequence[Parameter], best: Failur
         )
     containers = _containers(info, names, best)
     if not containers:
-        shapes = _documented(info)
+        shapes = _with_definite(_documented(info), names, "" if best is None else best.message)
         hints = read_hints(info, [parameter.name for parameter in info.parameters])
         arrays, tensors = arrays_written_into(tree_of(source_of(info.forward)), names), hints.read
         kind = "" if dtype == "float64" else f",dtype={dtype}"
@@ -154,6 +155,18 @@ def _documented(info: TargetInfo) -> dict[str, str]:
     return {name: "x".join(map(str, shape)) or "scalar" for name, shape in found.items() if None not in shape}
 
 
+def _with_definite(shapes: dict[str, str], names: Sequence[str], message: str) -> dict[str, str]:
+    """The shapes with the domain of the arguments that a message says to be no positive definite matrices.
+
+    Forward's message has its own name for an argument, as `Q` for `Q_`.
+    """
+    if _DEFINITE.search(message) is None:
+        return shapes
+    words = set(re.findall(r"\w+", message))
+    named = [name for name in names if not words.isdisjoint((name, name.strip("_")))] or list(names)
+    return {**shapes, **{name: f"{shapes.get(name, '3x3')},domain=spd" for name in named if len(named) == 1}}
+
+
 def _flag(parameter: Parameter, shape: str, objects: Sequence[Any] = (), *, is_array: bool = False) -> str:
     """An example of the flag for an argument; by -a where its annotation or name says that it is not a tensor.
 
@@ -164,7 +177,7 @@ def _flag(parameter: Parameter, shape: str, objects: Sequence[Any] = (), *, is_a
     if is_array:
         return f"-i {parameter.name}={shape},grad=false"
     values = objects or sure_constants(parameter)
-    if values:
+    if values and "domain=" not in shape:
         return InputSpec(name=parameter.name, kind="value", value=values[0]).as_flag()
     return f"-i {parameter.name}={shape}"
 

@@ -238,3 +238,29 @@ def centred_strictly(x, normalized_shape):
 @pytest.mark.parametrize("forward", [centred, centred_strictly])
 def test_the_shape_that_is_normalised_is_a_tuple_of_the_last_sizes(forward):
     assert infer(plain.info_of(forward), plain.attempt_of(forward)).as_flags() == "-i x=3x4 -a 'normalized_shape=(4,)'"
+
+
+def refusing_a_form(q_, c):
+    raise ValueError("q is not SPD")
+
+
+def refusing_a_kernel(kernel, points):
+    raise ValueError("expected a positive definite kernel")
+
+
+def refusing_unnamed(a, b):
+    raise ValueError("the input is not positive-definite")
+
+
+@pytest.mark.parametrize(
+    ("forward", "flags"),
+    [
+        (refusing_a_form, "-i q_=3x3,domain=spd -i c=3x4 (a tensor"),
+        (refusing_a_kernel, "-i kernel=3x3,domain=spd -i points=3x4 (a tensor"),
+        (refusing_unnamed, "-i a=3x4 -i b=3x4 (a tensor"),
+    ],
+)
+def test_what_is_said_to_be_no_definite_matrix_is_to_be_given_as_one(forward, flags):
+    with pytest.raises(InputsNotFoundError) as caught:
+        infer(plain.info_of(forward), plain.attempt_of(forward), budget_tries=200)
+    assert f"give the inputs: {flags}" in str(caught.value)
