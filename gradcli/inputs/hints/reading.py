@@ -189,9 +189,6 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
     numbers = numbers_among(tree_of(setup), names, gradients, known, tree)
     without = {name for name, gradient in zip(names, gradients, strict=True) if gradient is False}
     constants = _constants(info, written, (own, text), numbers=numbers | {*called} - {*needed}, without=without)
-    unlike = {n for n, given in zip(names, gradients, strict=True) if given is True or limits_iterations(n)}
-    tiny, counts = _settings((tree_of(setup), tree, tree_of(text)), names, used)
-    guards = {name: uses.defaults.get(name, (value,))[0] for name, value in tiny.items() if name not in unlike}
     return SourceHints(
         forward=own,
         backward=text,
@@ -217,29 +214,41 @@ def _read(info: TargetInfo, names: Sequence[str]) -> SourceHints:
         helpers=uses.helpers,
         read=uses.read,
         alike=uses.alike,
-        defaults={**uses.defaults, **{name: (value,) for name, value in guards.items()}},
+        **_settings((tree_of(setup), tree, tree_of(text)), names, gradients, used, uses.defaults),
         objects={**_tuples(texts_of(own, info.documentation), names), **uses.objects},
-        guards=guards,
-        counts=counts,
         halves=cuts_in_halves(f"{own}\n{uses.helpers}", info.name),
     )
 
 
 def _settings(
-    trees: tuple[ast.Module | None, ast.Module | None, ast.Module | None],
-    names: Sequence[str],
-    known: Mapping[str, Any],
-) -> tuple[Mapping[str, float], frozenset[str]]:
-    """The numbers that guard a quotient or end a loop, and those that count the steps of one."""
+    trees: tuple[ast.Module | None, ast.Module | None, ast.Module | None], names: Sequence[str],
+    gradients: Sequence[bool | None], known: Mapping[str, Any], defaults: Mapping[str, tuple[float]],
+) -> dict[str, Any]:  # fmt: skip
+    """The `guards`, `counts` and `defaults` among the hints; the default of a helper is the value of a guard, too.
+
+    Args:
+        trees: of what keeps the arguments, of forward and of backward.
+        names: the arguments.
+        gradients: whether backward has one for each.
+        known: the names outside these functions that they may use.
+        defaults: those of the helpers' parameters.
+    """
     saving, forward, backward = trees
     own = None if saving is None else names_where_saved(saving, names)
     if own is None or len(names) < 2:
-        return {}, frozenset()
+        return {"defaults": defaults}
     from gradcli.inputs.hints.uses.guards import guards_of
     from gradcli.inputs.hints.uses.iterations import counts_of
 
+    without = [n for n, given in zip(names, gradients, strict=True) if given is not True and not limits_iterations(n)]
     called = dict(zip(names, own, strict=True))
-    return guards_of(saving, forward, backward, called, known), counts_of(saving, forward, backward, called)
+    tiny = guards_of(saving, forward, backward, {name: called[name] for name in without}, known)
+    guards = {name: defaults.get(name, (value,)) for name, value in tiny.items()}
+    return {
+        "defaults": {**defaults, **guards},
+        "guards": {name: value for name, (value,) in guards.items()},
+        "counts": counts_of(saving, forward, backward, called),
+    }
 
 
 class _Uses(NamedTuple):
