@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from enum import Enum
 
 import numpy as np
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Slopes, Status, StatusArray
+from gradcli.numerics.differences.stencil import TRUNCATION_FACTOR
+from gradcli.numerics.differences.three_pairs import ThreePairs
 from gradcli.numerics.maps.floats import Indices, Mask, Vector
 from gradcli.numerics.maps.sizes import FINE, NOTHING
 from gradcli.numerics.outcome import Doubt, Outcome
@@ -94,6 +97,27 @@ class Reading(Slopes):
             high = np.maximum(self.left, self.right) + slack
             inside: Mask = (self.claimed >= low) & (self.claimed <= high)
         return inside
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuickReading:
+    """The slopes of two or three pairs of values, beside the claim: a reading that is valid if they meet it.
+
+    If the two smaller pairs are enough, there is no third.
+    """
+
+    short: ThreePairs
+    reading: Reading
+
+    def met(self, allowed: Vector) -> Mask:
+        """The rows whose slope meets the claim to within `allowed`, and which show no kink."""
+        return self.short.certifies(self.reading.claimed, allowed)
+
+    def rough(self) -> Reading:
+        """The reading for claims that are not met: its bound is four times the change that the largest step makes."""
+        with np.errstate(all="ignore"):
+            bound = TRUNCATION_FACTOR * self.short.shift + self.short.rounding + np.abs(self.short.kink)
+        return replace(self.reading, bound=bound)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,11 @@ import numpy as np
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.claim import FEW_PROJECTIONS, Claim, is_usable, make_claim
-from gradcli.numerics.claims.compare import Judgement, Reading, judge
-from gradcli.numerics.claims.row_noise import RowNoise, is_single_below, noise_of_single
+from gradcli.numerics.claims.compare import Judgement, QuickReading, Reading, judge
+from gradcli.numerics.claims.mixed_precision import noise_of_single
+from gradcli.numerics.claims.row_noise import RowNoise
 from gradcli.numerics.differences.directional import FIRST_STEP, directional_derivative
 from gradcli.numerics.differences.estimate import Status
-from gradcli.numerics.differences.formats import FLOAT32, fit
-from gradcli.numerics.differences.stencil import TRUNCATION_FACTOR
 from gradcli.numerics.differences.three_pairs import QUICK_STEP, ThreePairs, measure_pairs
 from gradcli.numerics.maps.floats import EPS, Mask, Matrix, Vector
 from gradcli.numerics.maps.pieces import all_finite, root_of_squares
@@ -25,27 +24,6 @@ from gradcli.numerics.sampling.directions import Focus, entry_scales, nudged, ra
 
 NUDGES = 6
 """At this many points close to x, noise is measured and claims are compared."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuickReading:
-    """The slopes of two or three pairs of values, beside the claim: a reading that is valid if they meet it.
-
-    If the two smaller pairs are enough, there is no third.
-    """
-
-    short: ThreePairs
-    reading: Reading
-
-    def met(self, allowed: Vector) -> Mask:
-        """The rows whose slope meets the claim to within `allowed`, and which show no kink."""
-        return self.short.certifies(self.reading.claimed, allowed)
-
-    def rough(self) -> Reading:
-        """The reading for claims that are not met: its bound is four times the change that the largest step makes."""
-        with np.errstate(all="ignore"):
-            bound = TRUNCATION_FACTOR * self.short.shift + self.short.rounding + np.abs(self.short.kink)
-        return replace(self.reading, bound=bound)
 
 
 def witness_rows_at(site: Site, x: Vector) -> Matrix | None:
@@ -79,8 +57,7 @@ class Site:
     witness_rows: Matrix | None = None
     known_outputs: Vector | None = None
     known_noise: RowNoise | None = None
-    known_single: Vector | None = None
-    known_mixed: bool | None = None
+    known_single: list[Vector | None] = field(default_factory=list)
     known_rows: Vector | None = None
     known_steady: Vector | None = None
     known_iterating: bool | None = None
@@ -150,24 +127,18 @@ class Site:
         return self.known_noise
 
     def noise_along(self, v: Vector) -> RowNoise:
-        """The noise of the rows in slopes along v, with that of a gradient that is computed from float32 values.
-
-        These stay the same along cotangents, in which a gradient is linear.
-        """
+        """The noise of the rows in slopes along v. Along cotangents, float32 values stay the same."""
         noise, below = self.row_noise(), self.map.below
-        if below is None or self.witness is not None or not v[: below.domain.size].any() or not self.mixes_precisions():
+        if below is None or not v[: below.domain.size].any() or (single := self.noise_of_single()) is None:
             return noise
-        if self.known_single is None:
-            base = within(self.scales, slice(0, below.domain.size))
-            self.known_single = noise_of_single(self.read, self.x, random_direction(self.rng, base))
-        return RowNoise(given=noise.given, seen=np.maximum(noise.seen, self.known_single))
+        return replace(noise, seen=np.maximum(noise.seen, single))
 
-    def mixes_precisions(self) -> bool:
-        """Whether the map is a gradient in float64 of a function whose values are float32 numbers."""
-        if self.known_mixed is None:
-            few = bool(fit(self.outputs, FLOAT32.digits).all())
-            self.known_mixed = not few and is_single_below(self.map, self.x, self.scales, self.rng)
-        return self.known_mixed
+    def noise_of_single(self) -> Vector | None:
+        """The noise that float32 values leave in a gradient (`mixed_precision`); None with a reference."""
+        if self.witness is None and not self.known_single:
+            found = noise_of_single(self.map, self.x, self.scales, self.outputs, self.read, self.rng)
+            self.known_single.append(found)
+        return self.known_single[0] if self.known_single else None
 
     def _jitter(self) -> Vector:
         """Measure the noise of the rows: their largest change when x moves by a few roundings, and their own rounding.

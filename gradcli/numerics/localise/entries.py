@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.claims.compare import Reading
-from gradcli.numerics.claims.site import QuickReading, Site
+from gradcli.numerics.claims.compare import QuickReading, Reading
+from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.stencil import TRUNCATION_FACTOR
 from gradcli.numerics.differences.three_pairs import BOUNDED_STEP

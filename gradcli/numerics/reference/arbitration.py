@@ -7,9 +7,9 @@ from enum import Enum
 import numpy as np
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.claims.compare import Reading
+from gradcli.numerics.claims.compare import QuickReading, Reading
 from gradcli.numerics.claims.residual import REACHES, residuals
-from gradcli.numerics.claims.site import QuickReading, Site
+from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.three_pairs import BOUNDED_STEP, QUICK_STEP
 from gradcli.numerics.maps.floats import Mask, Vector

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gradcli.numerics.claims.compare import Impression, Reading
-from gradcli.numerics.claims.site import QuickReading, Site
+from gradcli.numerics.claims.compare import Impression, QuickReading, Reading
+from gradcli.numerics.claims.site import Site
 from gradcli.numerics.maps.sizes import FINE, ROUGHLY
 from gradcli.numerics.outcome import AUTODIFF, Pair
 from gradcli.numerics.reference.discrepancy import Discrepancy, supports

@@ -7,8 +7,8 @@ from typing import final
 
 import numpy as np
 
-from gradcli.numerics.claims.compare import Impression, Reading
-from gradcli.numerics.claims.site import QuickReading, Site
+from gradcli.numerics.claims.compare import Impression, QuickReading, Reading
+from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.stencil import NOISE_FACTOR
 from gradcli.numerics.differences.three_pairs import ThreePairs
 from gradcli.numerics.maps.floats import Vector

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.claims.compare import Decision, Impression, Judgement, Reading
-from gradcli.numerics.claims.site import QuickReading, Site
+from gradcli.numerics.claims.compare import Decision, Impression, Judgement, QuickReading, Reading
+from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.three_pairs import QUICK_STEP
 from gradcli.numerics.maps.floats import EPS, Mask

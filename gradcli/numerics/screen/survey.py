@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradcli.numerics.claims.compare import PASS_RESOLUTION, Impression, Judgement, Reading, resolution_of
-from gradcli.numerics.claims.site import QuickReading, Site
+from gradcli.numerics.claims.compare import PASS_RESOLUTION, Impression, Judgement, QuickReading, Reading, resolution_of
+from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.differences.formats import BFLOAT16, FLOAT32, Format
 from gradcli.numerics.maps.floats import Vector
@@ -109,7 +109,7 @@ def _at_its_precision(site: Site, pair: Pair, result: PairResult) -> PairResult:
         met = result.reading.smooth & (result.reading.error <= result.reading.tolerance)
     if not coarse or not ours.any() or not met[ours].all():
         return result
-    stored = format_at(site, pair[1]) or (FLOAT32 if site.mixes_precisions() else None)
+    stored = format_at(site, pair[1]) or (None if site.noise_of_single() is None else FLOAT32)
     if stored is None or result.resolution is None or result.resolution > stored.resolution:
         return result
     what = f"are {stored.name} numbers"
