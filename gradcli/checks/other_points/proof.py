@@ -18,9 +18,9 @@ from gradcli.numerics.verify import BlockOutcome, Doubt, Outcome, Verification, 
 BUDGET, LEAST_BUDGET, _SECONDS = 3_000, 60, 5.0
 """Forward evaluations for the verdict at one of the other inputs: as many as take `_SECONDS`, between two bounds."""
 _NOTED, _STEPS = 250, 4
-"""The same where only a note depends on the verdict and forward repeats lines so often, as an iteration does: the notes
-that were proved took at most 145. Each comparison of a right iteration that stops early took up to 1,600, because the
-derivative of its loop is off."""
+"""The limit where only a note depends on the verdict and some line of forward runs `_STEPS` times or more, as in an
+iteration. Notes proved there took at most 145 evaluations. Without this limit, each comparison of a right iteration
+that stops early took up to 1,600, because the derivative of its loop is off."""
 _TIMED = 4
 _SHRINKING_SECONDS = 1.0
 _LONGEST_FLAGS = 300

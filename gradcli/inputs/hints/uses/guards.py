@@ -13,8 +13,8 @@ from gradcli.inputs.hints.conjugates import own_function
 from gradcli.sources import bindings, nodes_of, source_of, tree_of
 
 ADDED, ACCURACY = 1e-15, 1e-12
-"""The first one is lost beside the square of 0.01 to within 1e-11, which differences do not resolve. A loop that ends
-at an accuracy comes to the second one in double precision, and not to the first."""
+"""Added to the square of 0.01, the first changes it by a relative 1e-11, which differences do not resolve. In double
+precision, a loop that ends at an accuracy reaches the second, but not the first."""
 _DEEPEST = 3
 _SAVES, _SAVED = "save_for_backward", "saved_tensors"
 _INVERTS = frozenset((
@@ -29,7 +29,7 @@ def guards_of(
     saving: ast.Module | None, forward: ast.Module | None, backward: ast.Module | None,
     names: Mapping[str, str], known: Mapping[str, Any],
 ) -> dict[str, float]:  # fmt: skip
-    """For each argument that is only such a number, a value at which it does its work and changes nothing.
+    """For each argument that is only such a number, a value so small that it changes nothing.
 
     Args:
         saving: the tree of what keeps the arguments, forward or `setup_context`.
