@@ -92,6 +92,30 @@ brain("bfloat16 sine", torch.sin, lambda g, y, x: g * torch.cos(x), normal(6))
 brain(
     "bfloat16 matrix product", lambda a, b: a @ b, lambda g, y, a, b: (g @ b.mT, a.mT @ g), normal(3, 4), normal(4, 2)
 )
+
+
+def valued(name, body, slope, reference, *draws):
+    """Float32 inside NumPy, with a gradient that multiplies these values by float64 numbers."""
+
+    class Valued(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = torch.from_numpy(body(x.detach().numpy().astype(np.float32)).astype(np.float64))
+            ctx.save_for_backward(x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * slope(*ctx.saved_tensors)
+
+    ROUGH.add(Valued, *draws, name=name, witnessed=False, reference=reference, tolerance=1e-2)
+
+
+valued("float32 hill", lambda x: np.exp(-x * x), lambda x, y: -2 * x * y, lambda x: torch.exp(-x * x), normal(6))
+valued("float32 logistic", lambda x: 1 / (1 + np.exp(-x)), lambda x, y: y * (1 - y), torch.sigmoid, normal(5))
+valued("float32 tanh by its value", np.tanh, lambda x, y: 1 - y * y, torch.tanh, normal(4))
+valued("float32 power", lambda x: x**2.5, lambda x, y: 2.5 * y / x, lambda x: x**2.5, within(0.3, 3))
+
 blind("float32 cosine by NumPy", np.cos, lambda g, y, x: -g * np.sin(x), normal(6), reference=torch.cos)
 blind("float32 sinh by NumPy", np.sinh, lambda g, y, x: g * np.cosh(x), normal(6), reference=torch.sinh)
 blind(
