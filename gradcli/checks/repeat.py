@@ -41,7 +41,10 @@ _OVERWRITTEN = (
     "the gradient that backward returned changes in the next backward pass: backward returns a tensor that it keeps "
     "and writes into again"
 )
-_COPY = "return a new tensor, or a clone of the one that is kept"
+_COPY = (
+    "return a new tensor (kept * grad_output, not kept *= grad_output); a clone of the one that is kept is enough only "
+    "if every pass computes all of its entries anew"
+)
 _RETAINED = (
     FindingKind.SECOND_BACKWARD_FAILS,
     "a second backward through the retained graph gives a different gradient",

@@ -17,12 +17,12 @@ from gradcli.targets import TargetInfo
 _SAID = re.compile(
     r"straight[-\s]?through|surrogate|\bSTE\b|gradient\s+reversal"
     r"|instead\s+of\s+(?:its|the)\s+(?:\w+\s+)?(?:derivative|gradient)\b"
-    r"|(?:reverse|replace|model)(?:s|d|l?ing)?\s+(?:the\s+|its\s+)?gradients?\b"
+    r"|(?:reverse|replace|model|scale)(?:s|d|l?ing)?\s+(?:the\s+|its\s+)?gradients?\b|scaling\s+gradients?\b"
     r"|approximat(?:e|es|ed|ing|ion\s+of|ion\s+to)\s+(?:the\s+|its\s+|an?\s+)?(?:gradient|derivative|backward)s?\b"
     r"|\bbut\s+(?:\w+\s+)?uses?\b[^.;]{1,40}\b(?:for|in)\s+(?:the\s+)?backward",
     re.IGNORECASE,
 )
-_CALLED = re.compile(r"STE(?![a-z])|(?i:straight_?through|surrogate|grad(?:ient)?_?revers|revers\w*_?grad)")
+_CALLED = re.compile(r"STE(?![a-z])|(?i:straight_?through|surrogate|grad(?:ient)?_?(?:revers|scal)|revers\w*_?grad)")
 _SMALL = re.compile(r"(?:^|_)(?:eps|epsilon|r?tol|atol|tiny)(?:$|_|\d)", re.IGNORECASE)
 _KINDS = frozenset(
     {

@@ -35,6 +35,8 @@ PLAIN = {
 }
 MEANT = {
     "the name": {"name": "WaveSTE"},
+    "the name of a scaling": {"name": "GradientScaler"},
+    "a scaling": {"text": "Scale gradients by a constant factor."},
     "the docstring": {"text": "A sine, but use the cosine of a triangle for the backward."},
     "an approximation": {"text": "gain: a parameter of the approximation of the gradient"},
     "a comment": {"comment": "# the slope of a line instead of the true derivative"},
