@@ -46,17 +46,16 @@ def is_differentiable(ready: Prepared, target: object, seed: int) -> bool:
 
 def compared_precisions(ready: Prepared, target: object) -> frozenset[str]:
     """The lower precisions with which the source compares a dtype and in which backward runs without an exception."""
-    found = set()
-    with ready.backend.session():
-        subject = _first_subject(ready, target)
-        for dtype in compared_dtypes(subject.info):
-            try:
-                low = subject.in_given_precision(dtype)
+    found = set[str]()
+    for dtype in compared_dtypes(ready.info):
+        try:
+            with ready.backend.session():
+                low = _first_subject(ready, target).in_given_precision(dtype)
                 if low is not None:
                     low.backward([np.ones(block.shape) for block in low.codomain.blocks])
                     found.add(dtype)
-            except GradcliError:
-                continue
+        except GradcliError:  # no such precision, or a derivative that is given apart from its function
+            continue
     return frozenset(found)
 
 
