@@ -65,7 +65,7 @@ def test_what_is_wrong_for_other_sizes_alone_is_found(backend, ns, mistake):
 
 def test_a_size_that_cannot_be_decided_is_noted(backend, ns, monkeypatch):
     monkeypatch.setattr(
-        proof, "_affordable", lambda _, point: 3_000 if point.size == X.value.size + W.value.size else 3
+        proof, "_affordable", lambda _, point, **_kind: 3_000 if point.size == X.value.size + W.value.size else 3
     )
     for factor, noted in ((1.0, False), (1.1, True)):
         kernel = of_rows(

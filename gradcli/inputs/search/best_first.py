@@ -36,7 +36,7 @@ from gradcli.inputs.search.domains import (
     with_ordered_limits,
     with_probabilities,
 )
-from gradcli.inputs.search.error_messages import Mentions, lacked_by_a_constant, lacks_axis
+from gradcli.inputs.search.error_messages import Failure, Mentions, lacked_by_a_constant, lacks_axis
 from gradcli.inputs.search.optional_arguments import OptionalArguments
 from gradcli.inputs.search.refinement import (
     refined,
@@ -57,7 +57,7 @@ from gradcli.inputs.search.replies import (
     reply_at,
 )  # fmt: skip
 from gradcli.inputs.search.returned_gradients import with_vector
-from gradcli.inputs.search.trials import Failure, Guess, Trials
+from gradcli.inputs.search.trials import Guess, Trials
 from gradcli.inputs.search.unification import Solution, Unifier
 
 MORE_SKELETONS, ENOUGH_SOLUTIONS = 24, 8

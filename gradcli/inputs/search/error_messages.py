@@ -1,4 +1,4 @@
-"""Hints from the text of forward's exception: kinds and ranks of arguments, and which sizes should be equal."""
+"""Why forward does not accept a guess, and hints from its exception: kinds and ranks of arguments, and equal sizes."""
 
 import itertools
 import math
@@ -7,10 +7,43 @@ import traceback
 from collections.abc import Sequence
 from typing import final
 
+from gradcli.frozen import dataclass
 from gradcli.inputs.search.candidates import Choice
 
 _SAVED_NUMBER_BONUS = 8.0
 """A number that is to be saved for backward must be a tensor, which need not change an output: tried at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why a guess is not accepted: the exception, if there was one, and how far forward got, from 0 to 2.
+
+    `idle` is the slot whose values change no output, where that is the reason; `whole` says that no output is real,
+    `is_lasting` that the exception does not depend on the inputs.
+    """
+
+    progress: float
+    error: BaseException | None = None
+    non_finite: bool = False
+    no_tensor: bool = False
+    idle: int | None = None
+    whole: bool = False
+    is_lasting: bool = False
+
+    @property
+    def message(self) -> str:
+        """The exception's text, empty where there was none."""
+        return "" if self.error is None else str(self.error)
+
+    @property
+    def promise(self) -> float:
+        """The progress as far as it speaks for other sizes: where a tensor changes no output, it seldom does there."""
+        return self.progress if self.idle is None else min(self.progress, 1.0)
+
+    @property
+    def may_be_of_values(self) -> bool:
+        """Whether other values may help: forward ran to its end, or its error is about values."""
+        return self.non_finite or self.progress >= 1.5 or complains_of_values(self.message)
 
 
 @final

@@ -117,14 +117,14 @@ def infer(
                 documented=names_of_documented_shape(solution.guess, slots, hints.documented),
             )
         failures.append(trials)
-        if (place := trials.lasting.final) is not None and place.is_certain:
+        if (place := trials.lasting_place) is not None and place.is_certain:
             break
     raise _refusal(info, failures, budget, dtype)
 
 
 def _refusal(info: TargetInfo, failures: Sequence[Trials], budget: Budget, dtype: str) -> InputsNotFoundError:
     """What is said where no inputs were found, caused by what the attempt that got furthest raised."""
-    best, place = farthest(failures), next(filter(None, (each.lasting.final for each in failures)), None)
+    best, place = farthest(failures), next(filter(None, (each.lasting_place for each in failures)), None)
     refusal = InputsNotFoundError(failure_text(info, best, budget, dtype, place))
     refusal.is_lasting = place is not None and place.is_certain
     refusal.refuses_double = next((each.refuses_double for each in failures if each.refuses_double), "")

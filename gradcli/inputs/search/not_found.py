@@ -4,7 +4,7 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.cases import InputSpec
 from gradcli.errors import OverrunError, raised_on_host
@@ -17,11 +17,14 @@ from gradcli.inputs.hints.prose.formulas import names_in, size_of
 from gradcli.inputs.hints.reading import convolved, read_hints
 from gradcli.inputs.hints.suggested_constants import sure_constants
 from gradcli.inputs.search.budget import Budget
+from gradcli.inputs.search.error_messages import Failure
 from gradcli.inputs.search.named_axes import SIZES
-from gradcli.inputs.search.trials import Failure, Trials
-from gradcli.inputs.search.unsolved.lasting_errors import Place
+from gradcli.inputs.search.trials import Trials
 from gradcli.sources import source_of, tree_of
 from gradcli.targets import Parameter, TargetInfo
+
+if TYPE_CHECKING:
+    from gradcli.inputs.search.unsolved.lasting_errors import Place
 
 _LIST_WANTED = re.compile(r"Expected a value of type '(?:List|Tuple)\[[^']*Tensor[^']*' for argument '(\w+)'")
 """How PyTorch refuses a tensor in the place of a list of them."""
@@ -37,7 +40,9 @@ def farthest(searched: Sequence[Trials]) -> Failure | None:
     return max((trials.best for trials in searched if trials.best), key=lambda each: each.progress, default=None)
 
 
-def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, dtype: str, place: Place | None = None) -> str:
+def failure_text(
+    info: TargetInfo, best: Failure | None, budget: Budget, dtype: str, place: "Place | None" = None
+) -> str:
     """What was tried, the error of the attempt that got furthest into forward, and how inputs can be given.
 
     Args:

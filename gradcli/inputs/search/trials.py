@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from time import perf_counter
 from types import CodeType
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,11 @@ from gradcli.inputs.domains import CLASSES
 from gradcli.inputs.hints.argument_names import is_state
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.candidates import Skeleton, Slot
-from gradcli.inputs.search.error_messages import complains_of_values, lacked_by_a_constant, said_of_double
-from gradcli.inputs.search.unsolved.lasting_errors import LastingErrors
+from gradcli.inputs.search.error_messages import Failure, lacked_by_a_constant, said_of_double
 from gradcli.targets import TargetInfo, Trial
+
+if TYPE_CHECKING:
+    from gradcli.inputs.search.unsolved.lasting_errors import LastingErrors, Place
 
 Shape = tuple[int, ...]
 DomainChoice = tuple[str, tuple[tuple[str, Any], ...]]
@@ -55,38 +57,6 @@ class Guess:
         return self.skeleton, frozenset(self.shapes.items()), frozenset(self.domains.items()), self.high
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """Why a guess is not accepted: the exception, if there was one, and how far forward got, from 0 to 2.
-
-    `idle` is the slot whose values change no output, where that is the reason; `whole` says that no output is real,
-    `is_lasting` that the exception does not depend on the inputs.
-    """
-
-    progress: float
-    error: BaseException | None = None
-    non_finite: bool = False
-    no_tensor: bool = False
-    idle: int | None = None
-    whole: bool = False
-    is_lasting: bool = False
-
-    @property
-    def message(self) -> str:
-        """The exception's text, empty where there was none."""
-        return "" if self.error is None else str(self.error)
-
-    @property
-    def promise(self) -> float:
-        """The progress as far as it speaks for other sizes: where a tensor changes no output, it seldom does there."""
-        return self.progress if self.idle is None else min(self.progress, 1.0)
-
-    @property
-    def may_be_of_values(self) -> bool:
-        """Whether other values may help: forward ran to its end, or its error is about values."""
-        return self.non_finite or self.progress >= 1.5 or complains_of_values(self.message)
-
-
 @final
 class Trials:
     """Runs guesses within a budget, and remembers the most informative error."""
@@ -108,7 +78,7 @@ class Trials:
         self._drawn: dict[tuple[Any, ...], Argument] = {}
         self._judged: dict[object, tuple[Failure | None, int]] = {}
         self._slips, self._whole = 0, 0.0
-        self.lasting = LastingErrors(self._code, self.slots)
+        self._lasting: LastingErrors | None = None
         self.refuses_double = ""
         self.refuses_normal = False
         """Whether forward did not return for some normal numbers: positive ones are tried first then."""
@@ -116,7 +86,12 @@ class Trials:
     @property
     def exhausted(self) -> bool:
         """Whether the tries of this stage are used up, or no inputs can help."""
-        return max(self._slips, self._whole) >= SLIPS or self.lasting.final is not None or self.budget.exhausted
+        return max(self._slips, self._whole) >= SLIPS or self.lasting_place is not None or self.budget.exhausted
+
+    @property
+    def lasting_place(self) -> "Place | None":
+        """The line that raises whatever the inputs are, if there is one."""
+        return None if self._lasting is None else self._lasting.final
 
     @property
     def best_progress(self) -> float:
@@ -366,7 +341,11 @@ class Trials:
         return not all(empty) and empty == [output.size == 0 for output in larger]
 
     def _remembered(self, failure: Failure, guess: Guess) -> Failure:
-        failure = replace(failure, is_lasting=self.lasting.saw(failure.error, failure.progress, guess.skeleton))
+        if self._lasting is None:
+            from gradcli.inputs.search.unsolved.lasting_errors import LastingErrors  # only where forward raises
+
+            self._lasting = LastingErrors(self._code, self.slots)
+        failure = replace(failure, is_lasting=self._lasting.saw(failure.error, failure.progress, guess.skeleton))
         endless = isinstance(failure.error, RecursionError)
         slip = endless or (isinstance(failure.error, AttributeError) and not lacked_by_a_constant(failure.error))
         slip |= bool(refused := said_of_double(failure.error))

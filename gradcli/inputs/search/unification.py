@@ -21,6 +21,7 @@ from gradcli.inputs.hints.equal_parts import alike, lengthened, multiples, unpac
 from gradcli.inputs.search.candidates import Skeleton
 from gradcli.inputs.search.domains import POSITIVE, domain_choice, domain_choices
 from gradcli.inputs.search.error_messages import (
+    Failure,
     aligned_sizes,
     asks_for_integers,
     complains_of_broadcast,
@@ -31,7 +32,7 @@ from gradcli.inputs.search.error_messages import (
     size_pairs,
 )
 from gradcli.inputs.search.named_axes import SIZES, Lazy, NamedAxes, Queued, State, distance, next_new
-from gradcli.inputs.search.trials import MAX_ELEMENTS, NORMAL, DomainChoice, Failure, Guess, Shape, Trials
+from gradcli.inputs.search.trials import MAX_ELEMENTS, NORMAL, DomainChoice, Guess, Shape, Trials
 
 Refusal = Callable[[Guess], BaseException | None]
 PINNED_SIZES = (4, 2, 6, 3, 8, 12, 9, 1)
@@ -396,5 +397,4 @@ class Unifier:
 
     def _in_different_slots(self, state: State, one: int, other: int) -> bool:
         pairs = list(zip(self._axes, state.partition, strict=True))
-        slots = [{slot for (slot, _), each in pairs if each == wanted} for wanted in (one, other)]
-        return not slots[0] & slots[1]
+        return {slot for (slot, _), n in pairs if n == one}.isdisjoint(slot for (slot, _), n in pairs if n == other)

@@ -11,7 +11,6 @@ import numpy as np
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.claim import FEW_PROJECTIONS, Claim, is_usable, make_claim
 from gradcli.numerics.claims.compare import Judgement, QuickReading, Reading, judge
-from gradcli.numerics.claims.mixed_precision import noise_of_single
 from gradcli.numerics.claims.row_noise import RowNoise
 from gradcli.numerics.differences.directional import FIRST_STEP, directional_derivative
 from gradcli.numerics.differences.estimate import Status
@@ -135,7 +134,9 @@ class Site:
 
     def noise_of_single(self) -> Vector | None:
         """The noise that float32 values leave in a gradient (`mixed_precision`); None with a reference."""
-        if self.witness is None and not self.known_single:
+        if self.map.below is not None and self.witness is None and not self.known_single:
+            from gradcli.numerics.claims.mixed_precision import noise_of_single  # needed at order 2 and above
+
             found = noise_of_single(self.map, self.x, self.scales, self.outputs, self.read, self.rng)
             self.known_single.append(found)
         return self.known_single[0] if self.known_single else None
