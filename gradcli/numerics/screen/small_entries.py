@@ -132,9 +132,10 @@ def _slopes(site: Site, output: int, results: Mapping[Pair, PairResult]) -> Vect
 def slopes_along(site: Site, output: int, inputs: Sequence[int]) -> Vector | None:
     """The slope of every output of a block along a random direction through some inputs, up to a common factor.
 
-    From one pair of values, unless one is known; None outside the domain.
+    From one pair of values, unless those along all of these inputs are known; None outside the domain.
     """
-    if (known := site.known_slopes.get(inputs[0])) is not None:
+    known, *others = [site.known_slopes.get(input_) for input_ in inputs]
+    if known is not None and all(other is known for other in others):
         return known[site.map.codomain.slices[output]]
     v = random_direction(site.rng, through(site.map.domain, site.scales, inputs))
     try:
