@@ -44,7 +44,7 @@ PASSED_COST = -0.1
 COMPARED_COST = 0.45
 """Of a number that the source compares an argument with: more than for class numbers."""
 NONE_COST = 0.5
-"""Added to the cost of None, compared with the likeliest tensor, if forward tests for None and there is no default."""
+"""What None costs more than the likeliest tensor, for an argument without a default that forward compares with None."""
 UNSURE_LABEL_COST = 0.35
 """Of a tensor that documentation says to get no gradient, where the source does not tell: less than one for which
 backward returns None (0.7), and more than one for which it returns a gradient."""

@@ -103,7 +103,7 @@ class Reading(Slopes):
 class QuickReading:
     """The slopes of two or three pairs of values, beside the claim: a reading that is valid if they meet it.
 
-    If the two smaller pairs are enough, there is no third.
+    The third pair is left out if the two smaller ones decide.
     """
 
     short: ThreePairs

@@ -166,8 +166,8 @@ def _is_bound_before(frame: TracebackType, name: str) -> bool:
 def _statement_at(code: CodeType, line: int) -> tuple[ast.AST | None, bool]:
     """The statement at a line of a function, without what is inside it, and whether every call gets to it.
 
-    None where there is no source, and where the line belongs to a branch that ends in `raise`: this is how a function
-    refuses inputs, and others do not get there.
+    None where there is no source, and where the line belongs to a branch that ends in `raise`: such a branch refuses
+    inputs, and other inputs do not reach it.
     """
     tree = _tree(code)
     own = next(iter(tree.body), None) if tree is not None else None
